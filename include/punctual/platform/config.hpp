@@ -1,0 +1,43 @@
+// Which system, processor and compiler this is: the only file that reads predefined macros.
+//
+// Layer L0. Everything below `platform/` asks the PUNCTUAL_ON_* and PUNCTUAL_CPU_* macros defined
+// here (always 0 or 1, so that -Wundef stays quiet); everything above asks nothing at all.
+#pragma once
+
+#if defined(__linux__)
+#define PUNCTUAL_ON_LINUX 1
+#else
+#define PUNCTUAL_ON_LINUX 0
+#endif
+
+#if defined(__x86_64__) || defined(__i386__) || defined(_M_X64) || defined(_M_IX86)
+#define PUNCTUAL_CPU_X86 1
+#else
+#define PUNCTUAL_CPU_X86 0
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PUNCTUAL_GNU_LIKE 1
+#else
+#define PUNCTUAL_GNU_LIKE 0
+#endif
+
+// Functions that are called once a wait and would bloat the caller if inlined.
+#if PUNCTUAL_GNU_LIKE
+#define PUNCTUAL_NOINLINE [[gnu::noinline]]
+#else
+#define PUNCTUAL_NOINLINE
+#endif
+
+// 128-bit integers make one multiplication exact; without them a split 64-bit form is used.
+#if defined(__SIZEOF_INT128__)
+#define PUNCTUAL_HAS_INT128 1
+#else
+#define PUNCTUAL_HAS_INT128 0
+#endif
+
+#if defined(__cpp_exceptions)
+#define PUNCTUAL_HAS_EXCEPTIONS 1
+#else
+#define PUNCTUAL_HAS_EXCEPTIONS 0
+#endif
