@@ -1,0 +1,34 @@
+// The program that runs inside a real kernel, one static file without a test framework. Its first
+// word says what it does: `contract NAME` the promises and the figures; `probe NAME` raw wake-ups
+// for the models; `suspend`, `step`, `slew` what only a machine of one's own can do to its clocks;
+// `loop60` what a 60 Hz loop learns. Ends with the number of broken promises.
+
+#include "guest/contract.hpp"
+#include "guest/disturbances.hpp"
+#include "guest/figures.hpp"
+#include "guest/loop60.hpp"
+#include "guest/probe.hpp"
+
+int main(int count, char** words) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::string command = count > 1 ? words[1] : "";
+  const std::string name = count > 2 ? words[2] : "";
+  const int times = count > 3 && std::string(words[3]) == "--long" ? 20 : 1;
+  if (command == "contract") {
+    guest::contract(name, times);
+    guest::figures(times);
+  } else if (command == "probe") {
+    guest::probe(name);
+  } else if (command == "suspend") {
+    guest::suspend();
+  } else if (command == "step") {
+    guest::step();
+  } else if (command == "slew") {
+    guest::slew();
+  } else if (command == "loop60") {
+    guest::loop60(20);
+  } else {
+    guest::check(false, "no command is called '%s'", command.c_str());
+  }
+  return std::min(guest::failures, 100);
+}
