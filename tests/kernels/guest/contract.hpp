@@ -153,15 +153,14 @@ inline void past_deadlines() {
   }
 
   constexpr int count = 2000;
-  const auto cost =
-      [](auto
-             wait) {  // the steady clock may stand still, the thread's own may not count: the larger is true
-        const nanoseconds begin = read(CLOCK_MONOTONIC), ran = read(CLOCK_THREAD_CPUTIME_ID);
-        for (int i = 0; i < count; ++i) wait();
-        const nanoseconds took =
-            std::max(read(CLOCK_MONOTONIC) - begin, read(CLOCK_THREAD_CPUTIME_ID) - ran);
-        return static_cast<double>(took.count()) / count;
-      };
+  // The steady clock may stand still, the thread's own may not count: the larger is true.
+  const auto cost = [](auto wait) {
+    const nanoseconds begin = read(CLOCK_MONOTONIC), ran = read(CLOCK_THREAD_CPUTIME_ID);
+    for (int i = 0; i < count; ++i) wait();
+    const nanoseconds took =
+        std::max(read(CLOCK_MONOTONIC) - begin, read(CLOCK_THREAD_CPUTIME_ID) - ran);
+    return static_cast<double>(took.count()) / count;
+  };
   std::printf("cost  ns a call: clock read %.0f, a past deadline 1 s ago %.0f, at the epoch %.0f\n",
               cost([] { (void)steady::now(); }),
               cost([at = steady::now() - 1s] { punctual::sleep_until(at); }),
