@@ -42,6 +42,14 @@ struct planner_seed {
   nanoseconds native_cost{std::chrono::microseconds{5}};
 };
 
+/// A margin and what it rests on, for reports.
+struct margin_explanation {
+  nanoseconds margin;          ///< what a wait of that length would start with, ns, ≥ 0
+  nanoseconds quantile;        ///< of the overshoot of its length class
+  std::uint32_t samples;       ///< native waits seen in that class, saturating
+  margin_reason why;
+};
+
 /// The spin that a thread may still burn: a token bucket over `tuning::budget_window`.
 ///
 /// One a thread, shared by its planners. Always on the monotonic clock.
@@ -147,6 +155,15 @@ class wait_planner {
   /// The margin for a wait of this length, ns, ≥ 0.
   constexpr nanoseconds margin(nanoseconds length) const noexcept {
     return std::min(overshoot_.quantile(length), max_margin_);
+  }
+
+  /// The margin for a wait of this length and why it is so.
+  constexpr margin_explanation explain(nanoseconds length) const noexcept {
+    const nanoseconds quantile = overshoot_.quantile(length);
+    const std::uint32_t samples = overshoot_.samples(length);
+    return {margin(length), quantile, samples,
+            quantile > max_margin_ ? margin_reason::capped
+                                   : (samples > 0 ? margin_reason::learned : margin_reason::seeded)};
   }
 
   constexpr planner_seed seed() const noexcept { return {overshoot_, lattice_, native_cost_}; }

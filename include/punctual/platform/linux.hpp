@@ -147,11 +147,11 @@ class linux_platform {
     Calls::prctl(PR_GET_TSC, reinterpret_cast<unsigned long>(&permission));
     if (permission != PR_TSC_ENABLE) return {false, "the kernel makes counter reads fault here"};
 #endif
-    return cpu::counter_facts();
+    return processor::counter_facts();
   }
 
-  static std::uint64_t counter() noexcept { return cpu::counter(); }
-  static void relax() noexcept { cpu::relax(); }
+  static std::uint64_t counter() noexcept { return processor::counter(); }
+  static void relax() noexcept { processor::relax(); }
 
   /// CPU time of the calling thread. Cost: a system call, about 0.2 us.
   static nanoseconds running_time() noexcept {

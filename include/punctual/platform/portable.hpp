@@ -70,9 +70,9 @@ class portable_platform {
     });
   }
 
-  static counter_support counter_facts() noexcept { return cpu::counter_facts(); }
-  static std::uint64_t counter() noexcept { return cpu::counter(); }
-  static void relax() noexcept { cpu::relax(); }
+  static counter_support counter_facts() noexcept { return processor::counter_facts(); }
+  static std::uint64_t counter() noexcept { return processor::counter(); }
+  static void relax() noexcept { processor::relax(); }
 
   /// CPU time of the whole process: the standard library knows no thread's.
   static nanoseconds running_time() noexcept {

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace punctual::cpu {
+namespace punctual::processor {
 
 /// Says that there is no counter to read.
 inline counter_support counter_facts() noexcept {
@@ -22,4 +22,4 @@ inline std::uint64_t counter() noexcept { return 0; }
 /// Keeps the compiler from merging the reads of a spin.
 inline void relax() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-}  // namespace punctual::cpu
+}  // namespace punctual::processor

@@ -12,36 +12,56 @@
 #include <punctual/platform/config.hpp>
 #include <punctual/platform/seam.hpp>
 
+#include <atomic>
 #include <cstdint>
 
 #if PUNCTUAL_GNU_LIKE
-#include <cpuid.h>
-#include <x86intrin.h>
+#include <cpuid.h>  // and builtins for the rest: <x86intrin.h> alone compiles longer than <chrono>
 #else
 #include <intrin.h>
 #endif
 
-namespace punctual::cpu {
+namespace punctual::processor {
 
-/// Says whether this processor reports a time-stamp counter. Cost: one CPUID, an exit in a guest.
+// 0: not asked yet; 1: there is one; 2: there is none. CPUID leaves the guest: asked once a process.
+inline constinit std::atomic<int> counter_seen{0};
+
+/// Says whether this processor reports a time-stamp counter.
 inline counter_support counter_facts() noexcept {
+  int seen = counter_seen.load(std::memory_order_relaxed);
+  if (seen == 0) {
 #if PUNCTUAL_GNU_LIKE
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool known = __get_cpuid(1, &a, &b, &c, &d) != 0;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool known = __get_cpuid(1, &a, &b, &c, &d) != 0;
 #else
-  int leaf[4] = {};
-  __cpuid(leaf, 1);
-  const auto d = static_cast<unsigned>(leaf[3]);
-  const bool known = true;
+    int leaf[4] = {};
+    __cpuid(leaf, 1);
+    const auto d = static_cast<unsigned>(leaf[3]);
+    const bool known = true;
 #endif
-  if (known && (d & (1u << 4)) != 0) return {true, "time-stamp counter (rdtsc)"};
+    seen = known && (d & (1u << 4)) != 0 ? 1 : 2;
+    counter_seen.store(seen, std::memory_order_relaxed);
+  }
+  if (seen == 1) return {true, "time-stamp counter (rdtsc)"};
   return {false, "the processor reports no time-stamp counter"};
 }
 
 /// Reads the counter. Cost: 8 to 11 ns (2.1 GHz guests, Linux 6.18, 2026).
-inline std::uint64_t counter() noexcept { return __rdtsc(); }
+inline std::uint64_t counter() noexcept {
+#if PUNCTUAL_GNU_LIKE
+  return __builtin_ia32_rdtsc();
+#else
+  return __rdtsc();
+#endif
+}
 
 /// Tells the processor that this is a spin. Cost: 10 to 70 ns, by model.
-inline void relax() noexcept { _mm_pause(); }
+inline void relax() noexcept {
+#if PUNCTUAL_GNU_LIKE
+  __builtin_ia32_pause();
+#else
+  _mm_pause();
+#endif
+}
 
-}  // namespace punctual::cpu
+}  // namespace punctual::processor

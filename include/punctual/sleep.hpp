@@ -1,0 +1,100 @@
+// What most people call: wait until an instant, or for a length, on any chrono clock.
+//
+// Layer L4. Three families with the cost in the name: `sleep_*` blocks and then spins, `block_*`
+// only blocks, `spin_*` only spins. They use the calling thread's own sleeper, so each thread learns
+// for itself; the first wait of a thread starts from what the process knows.
+#pragma once
+
+#include <punctual/sleeper.hpp>
+
+#include <chrono>
+
+namespace punctual {
+
+/// A thread's sleeper that follows the process's default tuning.
+struct thread_sleeper {
+  sleeper own{};
+  std::uint32_t tuning_version = 0;
+};
+
+/// Constant-initialised and trivially destroyed: usable from static constructors and destructors,
+/// and while a thread ends. In a library loaded with dlopen the C library allocates it at the
+/// thread's first wait.
+inline constinit thread_local thread_sleeper this_threads_sleeper;
+
+/// The sleeper that the free functions use in this thread. Never hand it to another thread.
+inline sleeper& this_thread_sleeper() noexcept {
+  thread_sleeper& here = this_threads_sleeper;
+  if (const std::uint32_t version = default_tuning.version(); version != here.tuning_version) {
+    tuning how;
+    if (default_tuning.read(how)) {
+      here.own.retune(how);
+      here.tuning_version = version;
+    }
+  }
+  return here.own;
+}
+
+/// Sets the tuning of the free functions, in every thread from its next wait on.
+///
+/// What those threads have learned is forgotten; sleepers that were made with their own tuning do
+/// not notice. Threads  Safe from any thread; of two at once one wins.
+inline void set_default_tuning(const tuning& how) noexcept { default_tuning.write(how); }
+
+/// Blocks the calling thread until just before `deadline`, then spins: as little after it as this
+/// machine allows, for the CPU time of its margin.
+///
+/// @param deadline  A time point of any chrono clock. One already past returns at once, without a
+///                  system call; one more than two kernel ticks past costs less than a clock read.
+/// @return  What the wait did. `late` is in nanoseconds and never negative.
+///
+/// Guarantee  The deadline's own clock was read at or after it on return, unless `gave_up`: on every
+///            platform, after every failure.
+/// Errors     None are thrown. If the kernel's timer fails, the rest is waited by other means and
+///            `error` holds the code.
+/// Signals    A handler may run half-way; the wait resumes towards the same instant. A handler may
+///            wait itself.
+/// Cost       At most the margin of one core. No allocation, no lock.
+/// Threads    Safe from any thread.
+///
+/// Source: clock_nanosleep(2) for TIMER_ABSTIME; prctl(2), PR_SET_TIMERSLACK, for Linux's 50 us.
+template <class Clock, class Duration>
+receipt sleep_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
+    noexcept(Clock::now())) {
+  return this_thread_sleeper().sleep_until(deadline);
+}
+
+/// The same for a length from now on. Zero, negative and NaN return at once; infinity is for ever.
+template <class Rep, class Period>
+receipt sleep_for(const std::chrono::duration<Rep, Period>& length) noexcept {
+  return this_thread_sleeper().sleep_for(length);
+}
+
+/// Blocks in the kernel only: the CPU of a plain sleep, and as late as the kernel is. Never spins,
+/// never early. Errors  `gave_up` with `error` if the system refuses every way to block.
+template <class Clock, class Duration>
+receipt block_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
+    noexcept(Clock::now())) {
+  return this_thread_sleeper().block_until(deadline);
+}
+
+/// The same for a length from now on.
+template <class Rep, class Period>
+receipt block_for(const std::chrono::duration<Rep, Period>& length) noexcept {
+  return this_thread_sleeper().block_for(length);
+}
+
+/// Never blocks: spins all the way. Cost: one core until the deadline.
+template <class Clock, class Duration>
+receipt spin_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
+    noexcept(Clock::now())) {
+  return this_thread_sleeper().spin_until(deadline);
+}
+
+/// The same for a length from now on.
+template <class Rep, class Period>
+receipt spin_for(const std::chrono::duration<Rep, Period>& length) noexcept {
+  return this_thread_sleeper().spin_for(length);
+}
+
+}  // namespace punctual

@@ -1,0 +1,621 @@
+// One thread's sleeper: block until the handover, spin the rest, confirm on the clock, learn.
+//
+// Layer L3. Everything else that waits goes through `basic_sleeper::wait`: the plain waits here, the
+// interruptible ones, a caller's own blocking call. It knows the platform concept, the planner that
+// says where the kernel's part should end, and the spinner; it knows no system.
+//
+// One wait:
+//   1. Coarse clock, then precise clock: past? Nothing is done.
+//   2. While the planner says so: one native wait to an absolute instant; measure its overshoot; learn.
+//   3. Spin to the deadline. The last reading of the deadline's own clock, at or after it, ends the wait.
+#pragma once
+
+#include <punctual/estimate/margin.hpp>
+#include <punctual/platform/native.hpp>
+#include <punctual/published.hpp>
+#include <punctual/receipt.hpp>
+#include <punctual/spin/spinner.hpp>
+#include <punctual/time.hpp>
+#include <punctual/tuning.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace punctual {
+
+/// The kinds of native wait that are learned apart: each has a lateness of its own.
+enum class wait_kind : std::uint8_t {
+  plain,   ///< a sleep on the monotonic clock
+  wall,    ///< a sleep on the wall clock
+  parked,  ///< a wait that another thread can end
+  callers  ///< the caller's own blocking call
+};
+
+/// What a process has learned and hands to its threads.
+struct process_memory {
+  planner_seed plain;
+  double ticks_per_ns = 0;
+  std::uint64_t clock_read_ticks = 0;
+};
+
+/// The process's memory: written by `calibrate()`, else by the first thread that has learned enough.
+inline constinit published<process_memory> process_learned;
+
+/// The process's default tuning, see `set_default_tuning`.
+inline constinit published<tuning> default_tuning;
+
+/// Fills in the receipt of a deadline that is already past, and says whether it is.
+///
+/// @param now  Set to a precise reading when the deadline lies ahead.
+/// Cost  A coarse read for a deadline more than two kernel ticks past, else a precise one as well.
+template <platform P>
+bool is_past(const P& system, clock_kind on, instant deadline, receipt& did, instant& now) noexcept {
+  now = system.coarse_now(on);  // never ahead of the precise clock
+  if (now < deadline) {
+    now = system.now(on);
+    if (now < deadline) return false;
+  }
+  did.why = outcome::already_past;
+  did.late = between(deadline, now);
+  return true;
+}
+
+struct calibration;
+
+/// Why the margin for one length is what it is.
+struct margin_report {
+  nanoseconds length;
+  margin_explanation margin;
+};
+
+/// What one sleeper has learned, for people: see `to_text`.
+struct sleeper_report {
+  const char* platform;
+  const char* native_call;
+  bool counter_used;
+  const char* counter_reason;
+  double counter_mhz;
+  nanoseconds slack;  ///< the thread's own; negative where there is none
+  tuning how;
+  std::array<margin_report, 6> margins;
+};
+
+/// Waits until instants, and learns how late this kernel wakes this thread.
+///
+/// Belongs to one thread at a time: no member may run in two threads at once. A signal handler may
+/// wait on the sleeper that it interrupts: that wait is as precise, and learns nothing.
+/// State: at most 4 KiB, no pointers, nothing to destroy.
+template <platform P>
+class basic_sleeper {
+ public:
+  constexpr explicit basic_sleeper(const tuning& how = {}, P system = P()) noexcept
+    requires std::default_initializable<P>
+      : basic_sleeper(how, system, 0) {}
+  constexpr basic_sleeper(const tuning& how, P system) noexcept
+    requires(!std::default_initializable<P>)
+      : basic_sleeper(how, system, 0) {}
+
+  /// Blocks until just before the deadline, then spins: as little after it as this machine allows.
+  ///
+  /// @param deadline  A time point of any chrono clock. A `system_clock` one follows steps of the wall
+  ///                  clock at once; any other clock is looked at again after each wait.
+  /// @return  What the wait did; `late` ≥ 0.
+  ///
+  /// Guarantee  The deadline's own clock was read at or after the deadline, unless `gave_up`.
+  /// Errors     A refused native wait is waited out by spinning, and `error` holds its code.
+  /// Signals    A handler may run half-way; the wait resumes towards the same instant.
+  /// Cost       At most the margin of one core. A past deadline makes no system call.
+  template <class Clock, class Duration>
+  receipt sleep_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
+      noexcept(Clock::now())) {
+    return until(deadline, [this](wait_kind kind, instant at) {
+      return wait(kind, at, native_call(kind), never);
+    });
+  }
+
+  /// Blocks in the kernel only: as cheap as a plain sleep and as late as the kernel is. Never spins.
+  /// Errors  `gave_up` if the system refuses every way to block.
+  template <class Clock, class Duration>
+  receipt block_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
+      noexcept(Clock::now())) {
+    return until(deadline, [this](wait_kind kind, instant at) { return block(kind, at); });
+  }
+
+  /// Never blocks: spins all the way. Cost: one core until the deadline.
+  template <class Clock, class Duration>
+  receipt spin_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
+      noexcept(Clock::now())) {
+    return until(deadline, [this](wait_kind kind, instant at) { return spin_only(kind, at); });
+  }
+
+  /// The same for a length from now on. Zero, negative and NaN lengths return at once; the far end is for ever.
+  template <class Rep, class Period>
+  receipt sleep_for(const std::chrono::duration<Rep, Period>& length) noexcept {
+    return forward_by(length, [this](instant at) { return sleep_until(at); });
+  }
+  template <class Rep, class Period>
+  receipt block_for(const std::chrono::duration<Rep, Period>& length) noexcept {
+    return forward_by(length, [this](instant at) { return block_until(at); });
+  }
+  template <class Rep, class Period>
+  receipt spin_for(const std::chrono::duration<Rep, Period>& length) noexcept {
+    return forward_by(length, [this](instant at) { return spin_until(at); });
+  }
+
+  /// Waits with the caller's own blocking call as the coarse part: poll, select, an event queue.
+  ///
+  /// @param block  `bool block(instant handover)`: blocks at most until the handover in whatever the
+  ///               caller has, and returns true if an event came; the outcome is then `woken`. One that
+  ///               only knows milliseconds rounds down: what it misses is learned. It may be called
+  ///               several times in one wait.
+  /// Guarantee  As `sleep_until`. Exceptions of `block` pass through.
+  template <class Block>
+    requires std::is_invocable_r_v<bool, Block&, instant>
+  receipt sleep_until(instant deadline, Block block) noexcept(noexcept(block(deadline))) {
+    bool event = false;
+    return wait(
+        wait_kind::callers, deadline,
+        [&](instant at, slack) {
+          event = block(at);
+          return native_wait{native_end::woke, 0};
+        },
+        [&event] { return event; });
+  }
+
+  /// The margin that a plain wait of this length would start with, ns, ≥ 0.
+  nanoseconds margin(nanoseconds length) const noexcept {
+    return planner(wait_kind::plain).margin(length);
+  }
+
+  /// Where the caller's own blocking call should end, for event loops that want the pieces.
+  instant handover(instant deadline) noexcept {
+    prepare();
+    asked_ = system_.now(clock_kind::monotonic);
+    return later(deadline, -planner(wait_kind::callers).margin(between(asked_, deadline)));
+  }
+
+  /// Learns from such a call: `woke` is when it returned, not ended by an event.
+  void observe(instant handover, instant woke) noexcept {
+    planner(wait_kind::callers).woke(asked_, handover, woke);
+  }
+
+  /// Measures on purpose, for at most `budget`; see calibration.hpp.
+  calibration calibrate(nanoseconds budget = std::chrono::milliseconds{20}) noexcept;
+
+  /// The margins and why; see `to_text`. Cost: some system calls.
+  sleeper_report report() const noexcept {
+    const counter_support counter = system_.counter_facts();
+    const platform_facts facts = system_.facts();
+    sleeper_report r{facts.name,    facts.native_call,
+                     counter.usable && how_.use_counter,
+                     how_.use_counter ? counter.reason : "tuning::use_counter is false",
+                     rate_.ticks_per_ns() * 1e3,
+                     facts.slack,   how_,
+                     {}};
+    constexpr std::array<std::int64_t, 6> microseconds{100, 1000, 4000, 10'000, 16'667, 100'000};
+    for (std::size_t i = 0; i < microseconds.size(); ++i) {
+      const nanoseconds length = std::chrono::microseconds{microseconds[i]};
+      r.margins[i] = {length, planner(wait_kind::plain).explain(length)};
+    }
+    return r;
+  }
+
+  /// Forgets everything that was learned; the next wait starts from the process's calibration.
+  void reset() noexcept { *this = basic_sleeper(how_, system_, 0); }
+
+  /// Replaces the tuning and forgets what was learned under the old one.
+  void retune(const tuning& how) noexcept { *this = basic_sleeper(how, system_, 0); }
+
+  /// The one wait that all others are made of. For layers above; most callers want `sleep_until`.
+  ///
+  /// @param native  `native_wait native(instant until, slack)`: one native wait of this kind.
+  /// @param ended   Polled before, after and, in the spin, between reads; true ends the wait as `woken`.
+  template <class Native, class Ended>
+  receipt wait(wait_kind kind, instant deadline, Native native,
+               Ended ended) noexcept(noexcept(native(deadline, slack::tight))) {
+    receipt did;
+    instant now;
+    if (ended()) {
+      did.why = outcome::woken;
+      now = system_.now(clock_of(kind));
+      if (now < deadline) did.left = between(now, deadline);
+      return did;
+    }
+    if (is_past(system_, clock_of(kind), deadline, did, now)) return did;
+    return wait_ahead(kind, deadline, native, ended);
+  }
+
+  /// What this sleeper can tell other threads; see `process_learned`.
+  process_memory memory() const noexcept {
+    return {planner(wait_kind::plain).seed(), rate_.ticks_per_ns(), rate_.clock_read_ticks()};
+  }
+
+  const P& system() const noexcept { return system_; }
+  const tuning& how() const noexcept { return how_; }
+  const counter_rate& rate() const noexcept { return rate_; }
+
+ private:
+  constexpr basic_sleeper(const tuning& how, P system, int) noexcept
+      : system_(system),
+        how_(how),
+        planners_{wait_planner{how}, wait_planner{how}, wait_planner{how}, wait_planner{how}},
+        budget_(how) {}
+
+  static constexpr auto never = [] { return false; };
+
+  static constexpr clock_kind clock_of(wait_kind kind) noexcept {
+    return kind == wait_kind::wall ? clock_kind::realtime : clock_kind::monotonic;
+  }
+
+  auto native_call(wait_kind kind) const noexcept {
+    return [this, on = clock_of(kind)](instant at, slack how) noexcept {
+      return system_.block_until(on, at, how);
+    };
+  }
+
+  wait_planner& planner(wait_kind kind) noexcept {
+    return planners_[static_cast<std::size_t>(kind)];
+  }
+  const wait_planner& planner(wait_kind kind) const noexcept {
+    return planners_[static_cast<std::size_t>(kind)];
+  }
+
+  /// Marks the sleeper as in use; a wait inside a signal handler finds it so.
+  class in_use {
+   public:
+    explicit in_use(bool& busy) noexcept : busy_(busy), first_(!busy) {
+      busy_ = true;
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    }
+    ~in_use() {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (first_) busy_ = false;
+    }
+    in_use(const in_use&) = delete;
+    in_use& operator=(const in_use&) = delete;
+    bool first() const noexcept { return first_; }
+
+   private:
+    bool& busy_;
+    bool first_;
+  };
+
+  // Once a sleeper, at its first wait: what the process knows, and whether the counter may be read.
+  void prepare() noexcept {
+    if (prepared_) return;
+    prepared_ = true;
+    counter_ = how_.use_counter && system_.counter_facts().usable;
+    if constexpr (std::is_empty_v<P>) {  // a simulated machine shares nothing with another
+      process_memory known;
+      if (process_learned.read(known)) take(known);
+    }
+  }
+
+  void take(const process_memory& known) noexcept {
+    for (wait_planner& each : planners_) each.seed(known.plain);
+    rate_.seed(known.ticks_per_ns, known.clock_read_ticks);
+  }
+
+  // Threads that start later begin where this one is, calibrated or not.
+  void share() noexcept {
+    if constexpr (std::is_empty_v<P>) {
+      if (++native_waits_ == enough_to_share && process_learned.version() == 0) {
+        process_learned.write(memory());
+      }
+    } else {
+      ++native_waits_;
+    }
+  }
+
+  template <class Native, class Ended>
+  PUNCTUAL_NOINLINE receipt wait_ahead(wait_kind kind, instant deadline, Native& native,
+                                       Ended& ended) noexcept(noexcept(native(deadline,
+                                                                              slack::tight))) {
+    const in_use guard(busy_);
+    const bool learning = guard.first();
+    if (learning) prepare();
+    const clock_kind on = clock_of(kind);
+    const slack slackness = how_.tighten_slack ? slack::tight : slack::as_is;
+    wait_planner& plans = planner(kind);
+
+    receipt did;
+    clock_sample before = look(system_, on, counter_);
+    instant steadily = kind == wait_kind::wall ? system_.now(clock_kind::monotonic) : before.at;
+    int stood_still = 0;
+    int refusals = 0;
+    bool spinning_is_no_use = false;
+    bool rearmed = false;
+    native_plan plan{};
+
+    while (before.at < deadline && did.why == outcome::reached) {
+      if (ended()) {
+        did.why = outcome::woken;
+        break;
+      }
+      // After an interruption the same instant is asked for again, not what remains.
+      if (!rearmed || before.at >= plan.until) {
+        plan = learning ? plans.plan(before.at, deadline, budget_.available(steadily))
+                        : unlearned_plan(plans, before.at, deadline);
+        if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
+      }
+      rearmed = false;
+      if (plan.block && refusals < most_refusals) {
+        if (kind == wait_kind::wall) steadily = system_.now(clock_kind::monotonic);
+        const bool costed = learning && native_waits_ % cost_sampled_every < 2;
+        const nanoseconds ran = costed ? system_.running_time() : nanoseconds::zero();
+        const native_wait answer = native(plan.until, slackness);
+        const clock_sample after = look(system_, on, counter_);
+        if (costed) plans.native_cost(system_.running_time() - ran);
+        ++did.native_waits;
+        if (answer.error != 0) did.error = answer.error;
+        if (after.at > before.at) did.blocked += after.at - before.at;
+        did.overshoot = between(plan.until, after.at);
+        if (kind != wait_kind::wall) {
+          rate_.refine(before, after);
+          steadily = after.at;
+        }
+        const bool moved = after.at > before.at;
+        if (moved) {
+          stood_still = 0;
+          spinning_is_no_use = false;
+        }
+        if (answer.how == native_end::interrupted) {
+          ++did.interruptions;
+          rearmed = true;
+        } else if (answer.how == native_end::refused) {
+          ++refusals;
+        } else if (!ended()) {
+          if (!moved && ++stood_still >= most_still) did.why = outcome::gave_up;
+          const bool stepped = kind == wait_kind::wall && wall_was_stepped(before, after, steadily);
+          if (learning && moved && !stepped && did.overshoot > -earliest_wake) {
+            plans.woke(before.at, plan.until, after.at);
+            share();
+          }
+        }
+        before = after;
+      } else {
+        // Where nothing may block, short slices: the next one asks the kernel again, a few times.
+        const bool refused = plan.block;
+        const instant end = refused && between(before.at, deadline) > refused_slice
+                                ? before.at + refused_slice
+                                : deadline;
+        const spin_result spun = spin(system_, on, end, before.at, counter_, rate_, ended);
+        did.spun += spun.spun;
+        did.gaps += spun.gaps;
+        const bool moved = spun.now > before.at;
+        before = {spun.now, 0, 0};
+        if (kind != wait_kind::wall) steadily = spun.now;
+        if (spun.how == spin_end::ended) did.why = outcome::woken;
+        if (spun.how == spin_end::stalled) {
+          spinning_is_no_use = true;
+          if (!moved && refused && ++stood_still >= most_still) did.why = outcome::gave_up;
+        }
+        if (before.at < deadline && did.why == outcome::reached) {
+          before = look(system_, on, counter_);
+        }
+      }
+    }
+    if (learning) {
+      if (kind == wait_kind::wall) steadily = system_.now(clock_kind::monotonic);
+      budget_.spent(steadily, did.spun, did.gaps);
+    }
+    if (before.at >= deadline && did.why != outcome::woken) {
+      did.why = outcome::reached;
+      did.late = between(deadline, before.at);
+    } else if (before.at < deadline) {
+      did.left = between(before.at, deadline);
+    }
+    return did;
+  }
+
+  static native_plan unlearned_plan(const wait_planner& plans, instant now,
+                                    instant deadline) noexcept {
+    const nanoseconds left = between(now, deadline);
+    const nanoseconds margin = plans.margin(left);
+    return {left > margin + std::chrono::microseconds{5}, later(deadline, -margin), margin,
+            margin_reason::learned};
+  }
+
+  // A wall clock that moved otherwise than the steady one was stepped: that wait teaches nothing.
+  bool wall_was_stepped(const clock_sample& before, const clock_sample& after,
+                        instant& steadily) const noexcept {
+    const instant now = system_.now(clock_kind::monotonic);
+    const nanoseconds wall = between(before.at, after.at);
+    const nanoseconds steady_length = between(steadily, now);
+    steadily = now;
+    const nanoseconds apart =
+        wall > steady_length ? wall - steady_length : steady_length - wall;
+    // Slewing moves the two apart by at most 10 %; two readings are taken a few us apart.
+    return apart > std::chrono::microseconds{200} + steady_length / 8;
+  }
+
+  receipt block(wait_kind kind, instant deadline) noexcept {
+    receipt did;
+    instant now;
+    const clock_kind on = clock_of(kind);
+    if (is_past(system_, on, deadline, did, now)) return did;
+    int stood_still = 0;
+    while (now < deadline) {
+      const native_wait answer = system_.block_until(on, deadline, slack::as_is);
+      const instant after = system_.now(on);
+      ++did.native_waits;
+      if (answer.error != 0) did.error = answer.error;
+      if (after > now) {
+        did.blocked += after - now;
+        stood_still = 0;
+      } else if (answer.how == native_end::woke) {
+        ++stood_still;
+      }
+      did.overshoot = between(deadline, after);
+      if (answer.how == native_end::interrupted) ++did.interruptions;
+      now = after;
+      if (answer.how == native_end::refused || stood_still >= most_still) {
+        did.why = outcome::gave_up;
+        break;
+      }
+    }
+    return finished(did, deadline, now);
+  }
+
+  receipt spin_only(wait_kind kind, instant deadline) noexcept {
+    receipt did;
+    instant now;
+    const clock_kind on = clock_of(kind);
+    if (is_past(system_, on, deadline, did, now)) return did;
+    const in_use guard(busy_);
+    if (guard.first()) prepare();
+    int stood_still = 0;
+    while (now < deadline && stood_still < most_stalled_spins) {
+      const spin_result spun = spin(system_, on, deadline, now, counter_, rate_, never);
+      did.spun += spun.spun;
+      did.gaps += spun.gaps;
+      stood_still = spun.now == now ? stood_still + 1 : 0;
+      now = spun.now;
+    }
+    if (now < deadline) did.why = outcome::gave_up;
+    return finished(did, deadline, now);
+  }
+
+  static receipt finished(receipt did, instant deadline, instant now) noexcept {
+    if (now >= deadline) {
+      did.why = outcome::reached;
+      did.late = between(deadline, now);
+    } else {
+      did.left = between(now, deadline);
+    }
+    return did;
+  }
+
+  template <class Rep, class Period, class Wait>
+  receipt forward_by(const std::chrono::duration<Rep, Period>& length, Wait wait_until) noexcept {
+    const nanoseconds whole = to_nanoseconds(length);
+    if (whole <= nanoseconds::zero()) {
+      receipt did;
+      did.why = outcome::already_past;
+      return did;
+    }
+    return wait_until(later(system_.now(clock_kind::monotonic), whole));
+  }
+
+  // Which clock is it? The steady and the system clock are the kernel's own; any other is looked at.
+  template <class Clock, class Duration, class Wait>
+  receipt until(const std::chrono::time_point<Clock, Duration>& deadline,
+                Wait wait_until) noexcept(noexcept(Clock::now())) {
+    if constexpr (std::is_same_v<Clock, steady>) {
+      return wait_until(wait_kind::plain, to_instant(deadline));
+    } else if constexpr (std::is_same_v<Clock, std::chrono::system_clock>) {
+      return wait_until(wait_kind::wall, to_instant(deadline));
+    } else {
+      return until_on_its_clock(deadline, wait_until);
+    }
+  }
+
+  // A user's clock may run at any pace, in steps, or not at all. Slices start at 1 ms and grow to
+  // 1 s while the clock moves, so that its pace is known early and a step is noticed within a second.
+  template <class Clock, class Duration, class Wait>
+  receipt until_on_its_clock(const std::chrono::time_point<Clock, Duration>& deadline,
+                             Wait wait_until) noexcept(noexcept(Clock::now())) {
+    constexpr nanoseconds first_slice = std::chrono::milliseconds{1};
+    constexpr nanoseconds longest_slice = std::chrono::seconds{1};
+    const nanoseconds due = to_nanoseconds(deadline.time_since_epoch());
+    receipt did;
+    auto seen = Clock::now();
+    if (seen >= deadline) {
+      did.why = outcome::already_past;
+      did.late = lateness_on(due, seen);
+      return did;
+    }
+    instant began = system_.now(clock_kind::monotonic);
+    nanoseconds slice = first_slice;
+    double pace = 1;  // nanoseconds of the user's clock per nanosecond of the steady one
+    int still = 0;
+    while (seen < deadline) {
+      nanoseconds left = saturating_subtract(due, to_nanoseconds(seen.time_since_epoch()));
+      if (left <= nanoseconds::zero()) left = nanoseconds{1};
+      const double steady_left = static_cast<double>(left.count()) / pace;
+      const nanoseconds next = steady_left < static_cast<double>(slice.count())
+                                   ? nanoseconds{static_cast<std::int64_t>(steady_left) + 1}
+                                   : slice;
+      const receipt part = wait_until(wait_kind::plain, later(began, next));
+      did.blocked += part.blocked;
+      did.spun += part.spun;
+      did.overshoot = part.overshoot;
+      did.native_waits += part.native_waits;
+      did.interruptions += part.interruptions;
+      did.gaps += part.gaps;
+      if (part.error != 0) did.error = part.error;
+      const auto now = Clock::now();
+      const instant steady_now = system_.now(clock_kind::monotonic);
+      const nanoseconds moved = saturating_subtract(to_nanoseconds(now.time_since_epoch()),
+                                                    to_nanoseconds(seen.time_since_epoch()));
+      const nanoseconds took = between(began, steady_now);
+      if (now == seen) {
+        slice = first_slice;
+        if (++still >= most_looks) did.why = outcome::gave_up;
+      } else {
+        still = 0;
+        slice = slice < longest_slice / 4 ? slice * 4 : longest_slice;
+        if (moved > nanoseconds::zero() && took > nanoseconds::zero()) {
+          const double ratio = static_cast<double>(moved.count()) / static_cast<double>(took.count());
+          pace = ratio < 1e-6 ? 1e-6 : (ratio > 1e6 ? 1e6 : ratio);
+        }
+      }
+      seen = now;
+      began = steady_now;
+      if (part.why == outcome::gave_up) did.why = outcome::gave_up;
+      if (did.why == outcome::gave_up) break;
+    }
+    if (seen >= deadline) {
+      did.why = outcome::reached;
+      did.late = lateness_on(due, seen);
+    } else {
+      did.left = saturating_subtract(due, to_nanoseconds(seen.time_since_epoch()));
+    }
+    return did;
+  }
+
+  template <class TimePoint>
+  static nanoseconds lateness_on(nanoseconds due, const TimePoint& seen) noexcept {
+    const nanoseconds late = saturating_subtract(to_nanoseconds(seen.time_since_epoch()), due);
+    return late > nanoseconds::zero() ? late : nanoseconds::zero();
+  }
+
+  /// Native waits in a row that end without the clock having moved at all, before a wait gives up.
+  static constexpr int most_still = 100;
+  /// Spins in a row that end because the clock stands still, before `spin_until` gives up (≥ 25 ms).
+  static constexpr int most_stalled_spins = 1000;
+  /// Looks in a row at a user's clock that stands still, before a wait gives up (2 s, if they wait 1 ms each).
+  static constexpr int most_looks = 2000;
+  /// Refused native waits in one wait, before only spinning is left.
+  static constexpr int most_refusals = 3;
+  static constexpr nanoseconds refused_slice = std::chrono::milliseconds{10};
+  /// A wake-up earlier than this is not the kernel's habit (Windows: up to a tick of 15.6 ms) but a fault.
+  static constexpr nanoseconds earliest_wake = std::chrono::milliseconds{20};
+  static constexpr std::uint32_t cost_sampled_every = 64;
+  static constexpr std::uint32_t enough_to_share = 64;
+
+  [[no_unique_address]] P system_;
+  tuning how_;
+  std::array<wait_planner, 4> planners_;
+  spin_budget budget_;
+  counter_rate rate_{};
+  instant asked_{};
+  std::uint32_t native_waits_ = 0;
+  bool counter_ = false;
+  bool prepared_ = false;
+  bool busy_ = false;
+};
+
+/// The sleeper of this machine.
+using sleeper = basic_sleeper<native_platform>;
+
+static_assert(std::is_trivially_destructible_v<sleeper>);
+static_assert(sizeof(sleeper) <= 4096);
+
+}  // namespace punctual
