@@ -11,36 +11,6 @@
 
 namespace punctual {
 
-/// A thread's sleeper that follows the process's default tuning.
-struct thread_sleeper {
-  sleeper own{};
-  std::uint32_t tuning_version = 0;
-};
-
-/// Constant-initialised and trivially destroyed: usable from static constructors and destructors,
-/// and while a thread ends. In a library loaded with dlopen the C library allocates it at the
-/// thread's first wait.
-inline constinit thread_local thread_sleeper this_threads_sleeper;
-
-/// The sleeper that the free functions use in this thread. Never hand it to another thread.
-inline sleeper& this_thread_sleeper() noexcept {
-  thread_sleeper& here = this_threads_sleeper;
-  if (const std::uint32_t version = default_tuning.version(); version != here.tuning_version) {
-    tuning how;
-    if (default_tuning.read(how)) {
-      here.own.retune(how);
-      here.tuning_version = version;
-    }
-  }
-  return here.own;
-}
-
-/// Sets the tuning of the free functions, in every thread from its next wait on.
-///
-/// What those threads have learned is forgotten; sleepers that were made with their own tuning do
-/// not notice. Threads  Safe from any thread; of two at once one wins.
-inline void set_default_tuning(const tuning& how) noexcept { default_tuning.write(how); }
-
 /// Blocks the calling thread until just before `deadline`, then spins: as little after it as this
 /// machine allows, for the CPU time of its margin.
 ///

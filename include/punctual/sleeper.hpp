@@ -188,6 +188,9 @@ class basic_sleeper {
   /// Measures on purpose, for at most `budget`; see calibration.hpp.
   calibration calibrate(nanoseconds budget = std::chrono::milliseconds{20}) noexcept;
 
+  /// What this sleeper knows without measuring anything, in the same form.
+  calibration described() const noexcept;
+
   /// The margins and why; see `to_text`. Cost: some system calls.
   sleeper_report report() const noexcept {
     const counter_support counter = system_.counter_facts();
@@ -616,6 +619,39 @@ class basic_sleeper {
 using sleeper = basic_sleeper<native_platform>;
 
 static_assert(std::is_trivially_destructible_v<sleeper>);
-static_assert(sizeof(sleeper) <= 4096);
+
+/// A thread's sleeper that follows the process's default tuning.
+struct thread_sleeper {
+  sleeper own{};
+  std::uint32_t tuning_version = 0;
+};
+
+/// Constant-initialised and trivially destroyed: usable from static constructors and destructors,
+/// and while a thread ends. In a library loaded with dlopen the C library allocates it at the
+/// thread's first wait.
+inline constinit thread_local thread_sleeper this_threads_sleeper;
+
+/// The sleeper that the free functions use in this thread. Never hand it to another thread.
+inline sleeper& this_thread_sleeper() noexcept {
+  thread_sleeper& here = this_threads_sleeper;
+  if (const std::uint32_t version = default_tuning.version(); version != here.tuning_version) {
+    tuning how;
+    if (default_tuning.read(how)) {
+      here.own.retune(how);
+      here.tuning_version = version;
+    }
+  }
+  return here.own;
+}
+
+/// Sets the tuning of the free functions, in every thread from its next wait on.
+///
+/// What those threads have learned is forgotten; sleepers that were made with their own tuning do
+/// not notice. Threads  Safe from any thread; of two at once one wins.
+inline void set_default_tuning(const tuning& how) noexcept { default_tuning.write(how); }
+
+static_assert(sizeof(thread_sleeper) <= 4096);
 
 }  // namespace punctual
+
+#include <punctual/calibration.hpp>  // defines basic_sleeper::calibrate

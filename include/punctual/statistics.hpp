@@ -52,13 +52,15 @@ class statistics {
     max_ = std::max(max_, other.max_);
     sum_ = saturating_add(sum_, other.sum_);
     count_ += other.count_;
+    constexpr std::uint64_t full = std::numeric_limits<std::uint32_t>::max();
+    bool fits = true;
     for (std::size_t i = 0; i < buckets; ++i) {
-      std::uint32_t more = other.counters_[i];
-      while (counters_[i] > std::numeric_limits<std::uint32_t>::max() - more) {
-        halve();
-        more /= 2;
-      }
-      counters_[i] += more;
+      fits = fits && std::uint64_t{counters_[i]} + other.counters_[i] <= full;
+    }
+    if (!fits) halve();
+    for (std::size_t i = 0; i < buckets; ++i) {
+      const std::uint64_t more = fits ? other.counters_[i] : half(other.counters_[i]);
+      counters_[i] = static_cast<std::uint32_t>(std::min(full, counters_[i] + more));
     }
   }
 
@@ -78,8 +80,8 @@ class statistics {
     if (count_ == 0) return nanoseconds::zero();
     const bool negative = sum_ < nanoseconds::zero();
     const auto bits = static_cast<std::uint64_t>(sum_.count());
-    const auto mean = static_cast<std::int64_t>((negative ? std::uint64_t{0} - bits : bits) / count_);
-    return nanoseconds{negative ? -mean : mean};
+    const std::uint64_t size = (negative ? std::uint64_t{0} - bits : bits) / count_;
+    return nanoseconds{static_cast<std::int64_t>(negative ? std::uint64_t{0} - size : size)};
   }
 
   /// The length that the share `q` of all does not exceed.
@@ -113,8 +115,9 @@ class statistics {
  private:
   // 17 parts an octave: the middle of a part is at most 1/34, 2.9 %, from its ends. 16 would be 3.1 %.
   static constexpr std::uint64_t parts = 17;
-  static constexpr int first_octave = 5;  // below 2^5 ns each nanosecond has its own counter
-  static constexpr int last_octave = 36;  // 2^36 ns = 68.7 s; anything longer shares the last counter
+  static constexpr int first_octave = 6;  // below 64 ns each nanosecond has its own counter
+  static constexpr int last_octave =
+      36;  // 2^36 ns = 68.7 s; anything longer shares the last counter
   static constexpr std::size_t linear = std::size_t{1} << first_octave;
   static constexpr std::size_t buckets = linear + parts * (last_octave - first_octave) + 1;
 
@@ -122,17 +125,19 @@ class statistics {
     if (length <= nanoseconds::zero()) return 0;
     const auto value = static_cast<std::uint64_t>(length.count());
     if (value < linear) return static_cast<std::size_t>(value);
-    const int octave = std::bit_width(value) - 1;
+    const int octave = static_cast<int>(std::bit_width(value)) - 1;
     if (octave >= last_octave) return buckets - 1;
     const std::uint64_t part = ((value - (std::uint64_t{1} << octave)) * parts) >> octave;
-    return linear + static_cast<std::size_t>(octave - first_octave) * parts + static_cast<std::size_t>(part);
+    return linear + static_cast<std::size_t>(octave - first_octave) * parts +
+           static_cast<std::size_t>(part);
   }
 
   static constexpr nanoseconds lowest(std::size_t index) noexcept {
     if (index >= buckets) return nanoseconds::max();
     if (index < linear) return nanoseconds{static_cast<std::int64_t>(index)};
     const std::size_t beyond = index - linear;
-    const std::uint64_t start = std::uint64_t{1} << (first_octave + static_cast<int>(beyond / parts));
+    const std::uint64_t start = std::uint64_t{1}
+                                << (first_octave + static_cast<int>(beyond / parts));
     const std::uint64_t into = (beyond % parts * start + parts - 1) / parts;
     return nanoseconds{static_cast<std::int64_t>(start + into)};
   }
@@ -142,9 +147,14 @@ class statistics {
     return lowest(index) + (lowest(index + 1) - nanoseconds{1} - lowest(index)) / 2;
   }
 
+  // Rounded up: what has been counted once is not forgotten.
+  static constexpr std::uint32_t half(std::uint32_t counter) noexcept {
+    return counter - counter / 2;
+  }
+
   // A counter is full after 4.3e9: all are halved, so that the shares stay what they are.
   PUNCTUAL_NOINLINE void halve() noexcept {
-    for (std::uint32_t& counter : counters_) counter -= counter / 2;
+    for (std::uint32_t& counter : counters_) counter = half(counter);
   }
 
   std::uint64_t count_ = 0;
@@ -179,8 +189,9 @@ inline std::string to_text(nanoseconds length) {
 
 /// Draws the histogram for a terminal: a line of figures, then a row for each step of 1, 2, 5, 10 …
 ///
-/// A row names its shortest length, how many were counted and up to where the share of all has grown. A
-/// part of an octave that two rows share is drawn in the row of its middle, so edges hold within 3 %.
+/// A row names its shortest length, how many were counted and up to where the share of all has grown;
+/// three empty rows or more are drawn as dots. A part of an octave that two rows share is drawn in
+/// the row of its middle, so edges hold within 3 %.
 inline std::string to_text(const statistics& all) {
   const auto padded = [](std::string text, std::size_t width) {
     return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
@@ -196,7 +207,7 @@ inline std::string to_text(const statistics& all) {
     nanoseconds from{0};
     std::uint64_t count = 0;
   };
-  constexpr std::size_t most_rows = 34;  // 0, then 1 ns … 50 s by 1, 2, 5, then what is longer
+  constexpr std::size_t most_rows = 34;  // 0, then 1, 2, 5, 10 … ns up to 50 s and longer
   std::array<row, most_rows> rows{};
   std::int64_t edge = 1;
   for (std::size_t i = 1; i < most_rows; ++i) {
@@ -220,12 +231,19 @@ inline std::string to_text(const statistics& all) {
   constexpr std::uint64_t width = 40;
   std::uint64_t seen = 0;
   for (std::size_t i = first; i <= last; ++i) {
+    std::size_t next = i;
+    while (rows[next].count == 0) ++next;  // the last row is not empty
+    if (next - i > 2) {
+      text += "     ...\n";
+      i = next;
+    }
     seen += rows[i].count;
     const std::uint64_t mille = multiply_divide(seen, 1000, total, rounding::down);
     const std::uint64_t bar = multiply_divide(rows[i].count, width, tallest, rounding::up);
     text += padded(to_text(rows[i].from), 8) + padded(std::to_string(rows[i].count), 11) +
-            padded(std::to_string(mille / 10) + '.' + std::to_string(mille % 10), 7) + " % " +
-            std::string(static_cast<std::size_t>(bar), '#') + '\n';
+            padded(std::to_string(mille / 10) + '.' + std::to_string(mille % 10), 7) + " %";
+    if (bar != 0) text += ' ' + std::string(static_cast<std::size_t>(bar), '#');
+    text += '\n';
   }
   return text;
 }
@@ -235,12 +253,12 @@ inline std::string to_text(const statistics& all) {
 /// `buckets` lists `[from, to, count]` for every counter that is not zero; `to` is not included.
 inline std::string to_json(const statistics& all) {
   const auto number = [](nanoseconds length) { return std::to_string(length.count()); };
-  std::string text = "{\"unit\":\"ns\",\"count\":" + std::to_string(all.count()) +
-                     ",\"min\":" + number(all.min()) + ",\"mean\":" + number(all.mean()) +
-                     ",\"max\":" + number(all.max()) + ",\"quantiles\":{\"0.5\":" +
-                     number(all.quantile(0.5)) + ",\"0.9\":" + number(all.quantile(0.9)) +
-                     ",\"0.99\":" + number(all.quantile(0.99)) +
-                     ",\"0.999\":" + number(all.quantile(0.999)) + "},\"buckets\":[";
+  std::string text =
+      "{\"unit\":\"ns\",\"count\":" + std::to_string(all.count()) +
+      ",\"min\":" + number(all.min()) + ",\"mean\":" + number(all.mean()) +
+      ",\"max\":" + number(all.max()) + ",\"quantiles\":{\"0.5\":" + number(all.quantile(0.5)) +
+      ",\"0.9\":" + number(all.quantile(0.9)) + ",\"0.99\":" + number(all.quantile(0.99)) +
+      ",\"0.999\":" + number(all.quantile(0.999)) + "},\"buckets\":[";
   bool first = true;
   all.for_each_bucket([&](const statistics::bucket& each) {
     text += (first ? "[" : ",[") + number(each.from) + ',' + number(each.to) + ',' +

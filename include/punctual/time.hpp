@@ -85,6 +85,12 @@ constexpr nanoseconds saturating_subtract(nanoseconds a, nanoseconds b) noexcept
   return a - b;
 }
 
+/// The shorter of two lengths. Here because <algorithm> alone compiles longer than <chrono>.
+constexpr nanoseconds shorter(nanoseconds a, nanoseconds b) noexcept { return b < a ? b : a; }
+
+/// The longer of two lengths.
+constexpr nanoseconds longer(nanoseconds a, nanoseconds b) noexcept { return a < b ? b : a; }
+
 /// The instant `length` after (or before) `from`; the far ends stay the far ends.
 constexpr instant later(instant from, nanoseconds length) noexcept {
   return instant{saturating_add(from.time_since_epoch(), length)};

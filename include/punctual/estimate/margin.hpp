@@ -48,6 +48,8 @@ struct margin_explanation {
   nanoseconds quantile;        ///< of the overshoot of its length class
   std::uint32_t samples;       ///< native waits seen in that class, saturating
   margin_reason why;
+  nanoseconds tick;  ///< the lattice's period, 0 where native waits do not end on ticks
+  int extra_ticks;   ///< ticks that the kernel adds to a request
 };
 
 /// The spin that a thread may still burn: a token bucket over `tuning::budget_window`.
@@ -152,6 +154,9 @@ class wait_planner {
     native_cost_ += (running_time - native_cost_) / 8;
   }
 
+  /// The CPU time that one native wait is believed to cost, ns, ≥ 0.
+  constexpr nanoseconds native_cost() const noexcept { return native_cost_; }
+
   /// The margin for a wait of this length, ns, ≥ 0.
   constexpr nanoseconds margin(nanoseconds length) const noexcept {
     return std::min(overshoot_.quantile(length), max_margin_);
@@ -163,7 +168,8 @@ class wait_planner {
     const std::uint32_t samples = overshoot_.samples(length);
     return {margin(length), quantile, samples,
             quantile > max_margin_ ? margin_reason::capped
-                                   : (samples > 0 ? margin_reason::learned : margin_reason::seeded)};
+                                   : (samples > 0 ? margin_reason::learned : margin_reason::seeded),
+            nanoseconds::zero(), 0};
   }
 
   constexpr planner_seed seed() const noexcept { return {overshoot_, lattice_, native_cost_}; }

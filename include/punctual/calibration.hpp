@@ -1,0 +1,280 @@
+// Measuring this machine on purpose, and saying what was found.
+//
+// Layer L3. `calibrate()` is for the loading screen: it makes the first waits as good as later ones.
+// Without it nothing is missing for long: the first waits learn inside their own time. The result is
+// plain data; `to_text` and `to_json` explain it, for a log or a bug report.
+#pragma once
+
+#include <punctual/sleeper.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace punctual {
+
+/// A measured cost, which may be below one nanosecond.
+using fine_nanoseconds = std::chrono::duration<double, std::nano>;
+
+/// What this machine can do, as one thread has measured it. Trivially copyable; the texts in it are constants.
+struct calibration {
+  const char* platform = "";
+  const char* native_call = "";
+  bool counter_used = false;
+  const char* counter_reason = "";  ///< what the counter is, or why it is not used
+  double counter_mhz = 0;           ///< against the clock, over native waits; 0 while unknown
+  fine_nanoseconds clock_read{0}, coarse_read{0}, counter_read{0};
+  fine_nanoseconds past_deadline{0};      ///< a whole wait whose deadline is long past
+  nanoseconds native_wait_cpu{0};         ///< CPU time of one native wait
+  nanoseconds shortest_native_wait{0};    ///< elapsed, asked for 1 ns
+  nanoseconds slack{-1};                  ///< of the calling thread; negative where there is none
+  nanoseconds tick{0};                    ///< native waits end on ticks of this period; 0: they do not
+  int extra_ticks = 0;
+  std::array<margin_report, 4> overshoot{};  ///< at 0.1, 1, 4 and 16.667 ms
+  std::uint32_t native_waits = 0;            ///< made while measuring
+  nanoseconds took{0};                       ///< 0: never calibrated; the rest is from ordinary waits
+};
+
+/// The process's last calibration.
+inline constinit published<calibration> process_calibration;
+
+template <platform P>
+calibration basic_sleeper<P>::described() const noexcept {
+  const counter_support counter = system_.counter_facts();
+  const platform_facts facts = system_.facts();
+  calibration c;
+  c.platform = facts.name;
+  c.native_call = facts.native_call;
+  c.counter_used = how_.use_counter && counter.usable;
+  c.counter_reason = how_.use_counter ? counter.reason : "tuning::use_counter is false";
+  c.counter_mhz = rate_.ticks_per_ns() * 1e3;
+  c.slack = facts.slack;
+  constexpr std::array<int, 4> microseconds{100, 1000, 4000, 16'667};
+  for (std::size_t i = 0; i < microseconds.size(); ++i) {
+    const nanoseconds length = std::chrono::microseconds{microseconds[i]};
+    c.overshoot[i] = {length, planner(wait_kind::plain).explain(length)};
+  }
+  c.tick = c.overshoot[0].margin.tick;
+  c.extra_ticks = c.overshoot[0].margin.extra_ticks;
+  c.native_wait_cpu = planner(wait_kind::plain).native_cost();
+  return c;
+}
+
+template <platform P>
+calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
+  constexpr nanoseconds long_tick = std::chrono::milliseconds{2};
+  constexpr int extension = 25;  // of half the default 20 ms: 250 ms
+  const in_use guard(busy_);
+  if (!guard.first()) return described();
+  prepare();
+  calibration found;
+  if (budget < nanoseconds::zero()) budget = nanoseconds::zero();
+
+  const instant began = system_.now(clock_kind::monotonic);
+  const auto cost_of = [&](auto call) {
+    constexpr int times = 64;
+    fine_nanoseconds best{1e9};
+    for (int round = 0; round < 3; ++round) {
+      const instant from = system_.now(clock_kind::monotonic);
+      for (int i = 0; i < times; ++i) call();
+      const fine_nanoseconds each{between(from, system_.now(clock_kind::monotonic))};
+      if (each / times < best) best = each / times;
+    }
+    return best;
+  };
+  found.clock_read = cost_of([&] { static_cast<void>(system_.now(clock_kind::monotonic)); });
+  found.coarse_read = cost_of([&] { static_cast<void>(system_.coarse_now(clock_kind::monotonic)); });
+  if (counter_) found.counter_read = cost_of([&] { static_cast<void>(system_.counter()); });
+  found.past_deadline = cost_of([&] {
+    receipt did;
+    instant now;
+    is_past(system_, clock_kind::monotonic, instant::min(), did, now);
+  });
+
+  const slack slackness = how_.tighten_slack ? slack::tight : slack::as_is;
+  wait_planner& plans = planner(wait_kind::plain);
+  nanoseconds limit = budget;
+  int long_overshoots = 0;
+  // One native wait of this length, learned from like any other. False: the system refuses them.
+  const auto sample = [&](nanoseconds length) {
+    const nanoseconds ran = system_.running_time();
+    const clock_sample before = look(system_, clock_kind::monotonic, counter_);
+    const instant until = later(before.at, length);
+    const native_wait answer = system_.block_until(clock_kind::monotonic, until, slackness);
+    const clock_sample after = look(system_, clock_kind::monotonic, counter_);
+    ++found.native_waits;
+    if (answer.how != native_end::woke) return answer.how == native_end::interrupted;
+    rate_.refine(before, after);
+    plans.native_cost(system_.running_time() - ran);
+    if (after.at <= before.at) return false;
+    if (length == nanoseconds{1}) found.shortest_native_wait = between(before.at, after.at);
+    if (after.at - until > -earliest_wake) plans.woke(before.at, until, after.at);
+    // Two in a row are a tick of 4 ms or more, one alone is a disturbance.
+    long_overshoots = after.at - until >= long_tick ? long_overshoots + 1 : 0;
+    if (long_overshoots == 2 && limit < budget / 2 * extension) limit = budget / 2 * extension;
+    return true;
+  };
+  if (budget > nanoseconds::zero()) sample(nanoseconds{1});
+  // Lengths in an order that learns most from the least time; on ticks their variety also varies the phase.
+  constexpr std::array<int, 16> microseconds{1000, 100, 100, 1000, 250, 4000, 100, 1000,
+                                             500,  2000, 100, 4000, 1000, 250, 100, 1000};
+  for (std::size_t i = 0;; ++i) {
+    const nanoseconds length = std::chrono::microseconds{microseconds[i % microseconds.size()]};
+    const nanoseconds spent = between(began, system_.now(clock_kind::monotonic));
+    // A wait must fit with its overshoot, as far as that is known.
+    if (spent + length + plans.margin(length) > limit || i > 10'000) break;
+    if (!sample(length)) break;
+  }
+  calibration all = described();
+  all.clock_read = found.clock_read;
+  all.coarse_read = found.coarse_read;
+  all.counter_read = found.counter_read;
+  all.past_deadline = found.past_deadline;
+  all.shortest_native_wait = found.shortest_native_wait;
+  all.native_waits = found.native_waits;
+  all.took = between(began, system_.now(clock_kind::monotonic));
+  if constexpr (std::is_empty_v<P>) process_learned.write(memory());
+  return all;
+}
+
+/// Measures how late this machine's kernel wakes sleepers, and what reading its clocks costs.
+///
+/// The calling thread's sleeper and every thread that starts to wait afterwards profit. Optional: the
+/// first waits learn the same inside their own time.
+///
+/// @param budget  The time that it may take, 20 ms by default; extended once, to 12.5 times as much,
+///                when native waits turn out to end on ticks of 4 ms or more.
+/// @return  What was found.
+/// Cost  The budget, nearly all of it asleep. Threads  Safe from any thread; each measures for itself.
+inline calibration calibrate(nanoseconds budget = std::chrono::milliseconds{20}) noexcept {
+  const calibration found = this_thread_sleeper().calibrate(budget);
+  process_calibration.write(found);
+  return found;
+}
+
+/// The process's last calibration, or what the calling thread has learned so far if there was none.
+inline calibration current_calibration() noexcept {
+  calibration last;
+  return process_calibration.read(last) ? last : this_thread_sleeper().described();
+}
+
+namespace report_text {
+
+inline std::string formatted(const char* pattern, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), pattern, value);
+  return text.data();
+}
+inline double in_us(nanoseconds t) { return static_cast<double>(t.count()) / 1e3; }
+inline std::string us(nanoseconds t) { return formatted("%.1f us", in_us(t)); }
+inline std::string ns(fine_nanoseconds t) { return formatted("%.1f ns", t.count()); }
+
+inline const char* reason(margin_reason why) {
+  switch (why) {
+    case margin_reason::seeded: return "a first guess, nothing learned at this length yet";
+    case margin_reason::learned: return "learned quantile";
+    case margin_reason::lattice: return "last tick before the deadline";
+    case margin_reason::too_short: return "shorter than the kernel can serve: spun";
+    case margin_reason::capped: return "capped by max_margin";
+    case margin_reason::budget: return "CPU budget used up";
+    case margin_reason::oversubscribed: return "descheduled while spinning: spins less";
+    case margin_reason::sampling: return "native wait made to learn";
+  }
+  return "";
+}
+
+inline void add_margins(std::string& text, const margin_report* first, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const margin_report& m = first[i];
+    text += "  " + formatted("%9.3f ms", in_us(m.length) / 1e3) + ": margin " + us(m.margin.margin) +
+            " (" + reason(m.margin.why) + "; quantile " + us(m.margin.quantile) + ", " +
+            std::to_string(m.margin.samples) + " samples";
+    if (m.margin.tick > nanoseconds::zero()) {
+      text += ", tick " + us(m.margin.tick) + " + " + std::to_string(m.margin.extra_ticks);
+    }
+    text += ")\n";
+  }
+}
+
+}  // namespace report_text
+
+/// Explains a calibration in lines for people. May allocate and throw bad_alloc.
+inline std::string to_text(const calibration& c) {
+  using namespace report_text;
+  std::string text = std::string("platform ") + c.platform + ", native wait " + c.native_call + "\n";
+  text += "counter: " + std::string(c.counter_used ? "used, " : "not used, ") + c.counter_reason;
+  if (c.counter_mhz > 0) {
+    text += formatted(", %.3f MHz", c.counter_mhz) + " measured against the clock over native waits";
+  }
+  text += "\n";
+  if (c.took > nanoseconds::zero()) {
+    text += "costs: clock read " + ns(c.clock_read) + ", coarse read " + ns(c.coarse_read);
+    if (c.counter_used) text += ", counter read " + ns(c.counter_read);
+    text += ", past deadline " + ns(c.past_deadline) + "\n";
+    text += "native wait: " + us(c.native_wait_cpu) + " of CPU, shortest " +
+            us(c.shortest_native_wait) + "\n";
+  }
+  text += c.slack < nanoseconds::zero() ? std::string("timer slack: none on this platform\n")
+                                        : "timer slack of this thread: " + us(c.slack) + "\n";
+  text += c.tick > nanoseconds::zero()
+              ? "tick: native waits end every " + us(c.tick) + ", " + std::to_string(c.extra_ticks) +
+                    " extra\n"
+              : std::string("tick: none seen, native waits end at any time\n");
+  text += "overshoot and margin by length:\n";
+  add_margins(text, c.overshoot.data(), c.overshoot.size());
+  text += c.took > nanoseconds::zero()
+              ? "measured in " + formatted("%.1f ms", in_us(c.took) / 1e3) + " with " +
+                    std::to_string(c.native_waits) + " native waits\n"
+              : std::string("never calibrated: learned from ordinary waits\n");
+  return text;
+}
+
+/// The same as one JSON object; times in nanoseconds.
+inline std::string to_json(const calibration& c) {
+  using namespace report_text;
+  const auto number = [](double value) { return formatted("%.3f", value); };
+  std::string text = std::string("{\"platform\":\"") + c.platform + "\",\"native_call\":\"" +
+                     c.native_call + "\",\"counter_used\":" + (c.counter_used ? "true" : "false") +
+                     ",\"counter_reason\":\"" + c.counter_reason +
+                     "\",\"counter_mhz\":" + formatted("%.6f", c.counter_mhz) +
+                     ",\"clock_read_ns\":" + number(c.clock_read.count()) +
+                     ",\"coarse_read_ns\":" + number(c.coarse_read.count()) +
+                     ",\"counter_read_ns\":" + number(c.counter_read.count()) +
+                     ",\"past_deadline_ns\":" + number(c.past_deadline.count()) +
+                     ",\"native_wait_cpu_ns\":" + std::to_string(c.native_wait_cpu.count()) +
+                     ",\"shortest_native_wait_ns\":" +
+                     std::to_string(c.shortest_native_wait.count()) +
+                     ",\"slack_ns\":" + std::to_string(c.slack.count()) +
+                     ",\"tick_ns\":" + std::to_string(c.tick.count()) +
+                     ",\"extra_ticks\":" + std::to_string(c.extra_ticks) +
+                     ",\"native_waits\":" + std::to_string(c.native_waits) +
+                     ",\"took_ns\":" + std::to_string(c.took.count()) + ",\"overshoot\":[";
+  for (std::size_t i = 0; i < c.overshoot.size(); ++i) {
+    const margin_report& m = c.overshoot[i];
+    text += std::string(i == 0 ? "" : ",") + "{\"length_ns\":" + std::to_string(m.length.count()) +
+            ",\"margin_ns\":" + std::to_string(m.margin.margin.count()) +
+            ",\"quantile_ns\":" + std::to_string(m.margin.quantile.count()) +
+            ",\"samples\":" + std::to_string(m.margin.samples) + "}";
+  }
+  return text + "]}";
+}
+
+/// Explains a sleeper's margins in lines for people, to be sent with a bug report.
+inline std::string to_text(const sleeper_report& r) {
+  using namespace report_text;
+  std::string text = std::string("platform ") + r.platform + ", native wait " + r.native_call + "\n";
+  text += "counter: " + std::string(r.counter_used ? "used, " : "not used, ") + r.counter_reason;
+  if (r.counter_mhz > 0) text += formatted(", %.3f MHz", r.counter_mhz);
+  text += "\ntuning: punctuality " + formatted("%g", r.how.punctuality) + ", cpu_budget " +
+          formatted("%g", r.how.cpu_budget) + ", max_margin " + us(r.how.max_margin) +
+          (r.how.tighten_slack ? ", slack tightened" : ", slack as it is");
+  if (r.slack >= nanoseconds::zero()) text += " (this thread's: " + us(r.slack) + ")";
+  text += "\nmargin by length:\n";
+  add_margins(text, r.margins.data(), r.margins.size());
+  return text;
+}
+
+}  // namespace punctual
