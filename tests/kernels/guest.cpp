@@ -17,6 +17,8 @@ int main(int count, char** words) {
   if (command == "contract") {
     guest::contract(name, times);
     guest::figures(times);
+  } else if (command == "kernel") {
+    guest::is_the_kernel_named(name);
   } else if (command == "probe") {
     guest::probe(name);
   } else if (command == "suspend") {

@@ -41,14 +41,15 @@ habits learn() {
   return watch<Clock>();
 }
 
+/// Checks what is left of a disturbance. @param settle  Hundreds of waits before the margin counts.
 template <class Clock>
-void unharmed(const char* by, const habits& before) {
+void unharmed(const char* by, const habits& before, int settle = 0) {
+  for (int i = 0; i < settle; ++i) watch<Clock>();
   const nanoseconds margin = punctual::this_thread_sleeper().margin(1ms);
   check(margin * 2 >= before.margin && margin <= before.margin * 2,
-        "%s leaves the margin within 2x: %.1f us, before %.1f", by, microseconds(margin),
-        microseconds(before.margin));
-  watch<Clock>();
-  watch<Clock>();
+        "%d waits after %s the margin is within 2x: %.1f us, before %.1f", settle * 100, by,
+        microseconds(margin), microseconds(before.margin));
+  for (int i = settle; i < 2; ++i) watch<Clock>();
   const habits after = watch<Clock>();
   check(after.spun <= before.spun * 2 + 1us,
         "200 waits after %s a wait spins %.1f us, before %.1f; late %.1f us, before %.1f", by,
@@ -100,7 +101,7 @@ void wait_across_suspend(const char* what, Wait wait) {
   const nanoseconds missed = (read(CLOCK_BOOTTIME) - boot) - (read(CLOCK_MONOTONIC) - mono);
   check(missed > 1s, "the machine slept: boot time went %.2f s further than the steady clock",
         microseconds(missed) / 1e6);
-  check(after >= deadline && did.why == outcome::reached && did.late < 50ms,
+  check(after >= deadline && did.error == 0 && did.late < 50ms,
         "%s across a suspension is right on its clock: %.1f us late", what, microseconds(did.late));
 }
 
@@ -178,6 +179,8 @@ inline bool run_at(long tick) {
   return adjtimex(&how) >= 0;
 }
 
+// While the clock runs fast, the kernel itself wakes a tenth of the wait too late: its timer hardware
+// still counts at the old rate. The margin rightly follows, and has to come back.
 inline void slew() {
   const habits before = learn<steady>();
   for (const long tick : {11'000L, 9'000L, 10'000L}) {
@@ -196,7 +199,7 @@ inline void slew() {
           "never early: 200 waits on it: early %d, half of them within %.1f us", early,
           microseconds(median));
   }
-  unharmed<steady>("a slew of the steady clock", before);
+  unharmed<steady>("a slew of the steady clock", before, 2);
 }
 
 }  // namespace guest
