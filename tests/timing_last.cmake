@@ -1,10 +1,9 @@
-# Read by ctest after all lists of tests: the timing tests wait for every test program but their own, so
-# that they run when nothing else does.
+# Read by ctest after all lists of tests: the timing tests wait for all others, so that they run when
+# nothing else does.
+include("${CMAKE_CURRENT_LIST_DIR}/other_tests.cmake")
+foreach(suite IN ITEMS unit kernels contract cases)
+  list(APPEND other_tests ${punctual_${suite}_TESTS})
+endforeach()
 if(punctual_timing_TESTS)
-  set_tests_properties(
-    ${punctual_timing_TESTS}
-    PROPERTIES
-      DEPENDS
-      "${punctual_unit_TESTS};${punctual_kernels_TESTS};${punctual_contract_TESTS};${punctual_cases_TESTS}"
-  )
+  set_tests_properties(${punctual_timing_TESTS} PROPERTIES DEPENDS "${other_tests}")
 endif()

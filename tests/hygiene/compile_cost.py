@@ -9,7 +9,7 @@ import sys
 from common import finish, run
 
 MOST = 1.5
-TURNS = 7
+TURNS = 5
 
 
 def cost(header):

@@ -1,5 +1,5 @@
 // The next standard compiles every header.
-// flags: -std=c++2b
+// standard: 23
 #include <punctual/punctual.hpp>
 
 static_assert(__cplusplus > 202002L);

@@ -4,7 +4,7 @@ import re
 
 from tree import code_only
 
-NAMES = re.compile(r"\b(_[A-Z]\w*|__\w+|__\w+__|unix|linux|NDEBUG|WIN32|_M_\w+)\b")
+NAMES = re.compile(r"\b(_[A-Z]\w*|__\w+|__\w+__|unix|linux|WIN32|_M_\w+)\b")
 ALLOWED = re.compile(r"__(cplusplus|cpp_\w+|has_\w+|VA_ARGS__|VA_OPT__|LINE__|FILE__|func__|STDC_\w+)$")
 
 

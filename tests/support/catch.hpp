@@ -1,6 +1,6 @@
 // The one door to Catch2 for every test: version 2 (Debian 12's package `catch2`) and version 3.
-// Include it as "support/catch.hpp" and use what both have: TEST_CASE, TEMPLATE_TEST_CASE, SECTION, GENERATE,
-// REQUIRE, CHECK, INFO, CAPTURE, Catch::Approx. Durations and instants are printed with their unit.
+// Include it as "support/catch.hpp" and use what both have: TEST_CASE, TEMPLATE_TEST_CASE, SECTION,
+// GENERATE, REQUIRE, CHECK, INFO, CAPTURE, Catch::Approx. Durations are printed with their unit.
 #pragma once
 
 #define CATCH_CONFIG_ENABLE_CHRONO_STRINGMAKER
