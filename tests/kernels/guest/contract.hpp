@@ -252,8 +252,9 @@ void interrupted(const char* what, int count, Wait wait) {
     seen.add(deadline, steady::now(), did);
     cut += did.interruptions;
   }
+  const bool same_errno = errno == 2468;
   seen.report(what, count);
-  check(signals > 0 && cut > 0 && errno == 2468,
+  check(signals > 0 && cut > 0 && same_errno,
         "signals: %d handlers ran, %u native waits were cut and armed again, errno stays",
         static_cast<int>(signals), cut);
 }
