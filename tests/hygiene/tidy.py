@@ -10,26 +10,35 @@ import sys
 from common import ROOT, WARNINGS, finish, headers, need, run
 
 tool = need("clang-tidy-14")
+folder = pathlib.Path(sys.argv[1])
 
 
 def unit_of(name, includes):
-    unit = pathlib.Path(sys.argv[1]) / f"{name}.cpp"
+    unit = folder / f"{name}.cpp"
     unit.write_text("".join(f"#include <{header}>\n" for header in includes))
     return unit
 
+
+def tidy(unit):
+    config = f"--config-file={ROOT}/.clang-tidy"
+    flags = ["-std=c++20", f"-I{ROOT}/include", f"-I{ROOT}/tests", f"-I{folder}/include", *WARNINGS]
+    code, output, errors = run(tool, "--quiet", config, unit, "--", *flags)
+    lines = [line for line in output.splitlines() if ": error:" in line or ": warning:" in line]
+    return lines or ([f"{unit}: {errors}"] if code else [])
+
+
+# A fault in a header, which must be seen, or nothing would be.
+fault = folder / "include/punctual/fault.hpp"
+fault.parent.mkdir(parents=True, exist_ok=True)
+fault.write_text("inline double half(int x) { return x / 2; }\n")
+if not any("bugprone-integer-division" in line for line in tidy(unit_of("fault", ["punctual/fault.hpp"]))):
+    finish([f"{tool} does not find a fault that was put there"], "")
 
 # The headers of the processors fill one seam, so they define the same names: one unit each.
 processors = [header for header in headers() if "/platform/cpu/" in header]
 units = [unit_of("every_header", [header for header in headers() if header not in processors])]
 units += [unit_of(pathlib.Path(header).stem, [header]) for header in processors]
 units += [*(ROOT / "tests/contract").glob("api_surface.cpp"), *sorted((ROOT / "examples").glob("*.cpp"))]
-
-
-def tidy(unit):
-    code, output, errors = run(tool, "--quiet", unit, "--", "-std=c++20", "-Iinclude", "-Itests", *WARNINGS)
-    lines = [line for line in output.splitlines() if ": error:" in line or ": warning:" in line]
-    return lines or ([f"{unit}: {errors}"] if code else [])
-
 
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
     found = dict.fromkeys(line for lines in pool.map(tidy, units) for line in lines)

@@ -6,7 +6,7 @@ from tree import code_only
 
 LAYERS = [
     ("L0", r"version[.]hpp|platform/.*"),
-    ("L1", r"(time|receipt|tuning|statistics|published)[.]hpp"),
+    ("L1", r"(time|receipt|tuning|statistics|published|rate|grid)[.]hpp"),
     ("L2", r"(estimate|spin)/.*"),
     ("L3", r"(sleeper|calibration)[.]hpp"),
     ("L4", r"(sleep|pacer|interrupt|host)[.]hpp"),
