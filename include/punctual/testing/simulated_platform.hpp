@@ -49,9 +49,9 @@ class simulation {
   struct tally {
     std::uint64_t clock_reads = 0, coarse_reads = 0, counter_reads = 0, pauses = 0;
     std::uint64_t native_waits = 0, unparks = 0;
-    nanoseconds ran{0};     ///< CPU time of the thread, everything included
-    nanoseconds native{0};  ///< of it, inside native calls
-    nanoseconds slept{0};   ///< time blocked in native waits
+    nanoseconds ran{0};      ///< CPU time of the thread, everything included
+    nanoseconds native{0};   ///< of it, inside native calls
+    nanoseconds slept{0};    ///< time blocked in native waits
     nanoseconds stalled{0};  ///< time lost to scripted stalls while the thread could have run
     /// CPU time burnt in reads and pauses.
     nanoseconds spun() const { return ran - native; }
@@ -83,9 +83,7 @@ class simulation {
   // --- what tests script ---------------------------------------------------------------------
 
   /// Runs `action` when true time reaches `when` (at once if it has).
-  void at(instant when, std::function<void()> action) {
-    events_.emplace(when, std::move(action));
-  }
+  void at(instant when, std::function<void()> action) { events_.emplace(when, std::move(action)); }
   void after(nanoseconds from_now, std::function<void()> action) {
     at(time_ + from_now, std::move(action));
   }
