@@ -246,9 +246,9 @@ class basic_sleeper {
  private:
   constexpr basic_sleeper(const tuning& how, P system, int) noexcept
       : system_(system),
-        how_(how),
-        planners_{wait_planner{how}, wait_planner{how}, wait_planner{how}, wait_planner{how}},
-        budget_(how) {}
+        how_(how.in_range()),
+        planners_{wait_planner{how_}, wait_planner{how_}, wait_planner{how_}, wait_planner{how_}},
+        budget_(how_) {}
 
   static constexpr auto never = [] { return false; };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <punctual/platform/seam.hpp>
+#include <punctual/time.hpp>
 
 namespace punctual {
 
@@ -34,6 +35,21 @@ struct tuning {
 
   /// The time over which `cpu_budget` holds: at most `cpu_budget * budget_window` of spin can be saved up.
   static constexpr nanoseconds budget_window = std::chrono::seconds{1};
+
+  /// The same with every value in its range.
+  constexpr tuning in_range() const noexcept {
+    tuning t = *this;
+    t.punctuality = clamped(punctuality, 0.5, 0.9999, tuning{}.punctuality);
+    t.cpu_budget = clamped(cpu_budget, 0.0, 1.0, tuning{}.cpu_budget);
+    t.max_margin = longer(nanoseconds::zero(), shorter(max_margin, std::chrono::seconds{1}));
+    return t;
+  }
+
+ private:
+  static constexpr double clamped(double value, double least, double most, double otherwise) noexcept {
+    if (conversion::is_nan(value)) return otherwise;
+    return value < least ? least : (value > most ? most : value);
+  }
 };
 
 }  // namespace punctual
