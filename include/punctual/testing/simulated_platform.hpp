@@ -6,10 +6,11 @@
 // `basic_pacer` and the rest take as their platform. How the kernel wakes sleepers is a function,
 // `kernel`; `kernels.hpp` has a model of every kernel that does it badly.
 //
-// Side layer: knows L0 only. Allocates and may throw, as tests may.
+// Side layer: knows L0 and values of time. Allocates and may throw, as tests may.
 #pragma once
 
 #include <punctual/platform/seam.hpp>
+#include <punctual/time.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -51,10 +52,11 @@ class simulation {
     std::uint64_t native_waits = 0, unparks = 0;
     nanoseconds ran{0};      ///< CPU time of the thread, everything included
     nanoseconds native{0};   ///< of it, inside native calls
+    nanoseconds worked{0};   ///< of it, the thread's own work
     nanoseconds slept{0};    ///< time blocked in native waits
     nanoseconds stalled{0};  ///< time lost to scripted stalls while the thread could have run
     /// CPU time burnt in reads and pauses.
-    nanoseconds spun() const { return ran - native; }
+    nanoseconds spun() const { return ran - native - worked; }
   };
 
   costs cost;
@@ -78,43 +80,49 @@ class simulation {
 
   /// True time: costs nothing, changes nothing. Tests judge by this, never by the clock under test.
   instant time() const { return time_; }
-  instant wall_time() const { return time_ + wall_offset_; }
+  instant wall_time() const { return later(time_, wall_offset_); }
 
   // --- what tests script ---------------------------------------------------------------------
 
   /// Runs `action` when true time reaches `when` (at once if it has).
-  void at(instant when, std::function<void()> action) { events_.emplace(when, std::move(action)); }
+  void at(instant when, std::function<void()> action) {
+    events_.emplace(when, std::move(action));
+    find_quiet();
+  }
   void after(nanoseconds from_now, std::function<void()> action) {
     at(time_ + from_now, std::move(action));
   }
 
   /// The thread does its own work for this long.
-  void work(nanoseconds length) { run(length); }
+  void work(nanoseconds length) {
+    count.worked += length;
+    run(length);
+  }
 
   /// Nothing of this thread runs for this long: preemption, SIGSTOP, a debugger, a host's pause.
   void stall(nanoseconds length) {
-    time_ += length;
-    if (blocked_) return;
-    shift_ += length;
-    count.stalled += length;
+    time_ = later(time_, length);
+    if (waiting_ == nullptr) count.stalled += length;
   }
 
   /// The machine sleeps. Clocks stop: the steady clock does not notice, the wall clock and the counter do.
   void suspend_clock_stops(nanoseconds length) {
-    wall_offset_ += length;
-    counter_ += ticks(length);
+    counter_jumps(static_cast<std::int64_t>(static_cast<double>(length.count()) * rate_));
+    step_wall_clock(length);
   }
   /// The machine sleeps and the steady clock runs on through it.
   void suspend_clock_runs_on(nanoseconds length) { stall(length); }
 
   /// Steps the wall clock; waits on it notice at once.
   void step_wall_clock(nanoseconds by) {
-    wall_offset_ += by;
-    stepped_ = true;
+    wall_offset_ = saturating_add(wall_offset_, by);
+    for (wait* each = waiting_; each != nullptr; each = each->outer) each->stepped = true;
   }
 
   /// A signal handler runs: a native wait that is under way ends as interrupted.
-  void signal() { signalled_ = true; }
+  void signal() {
+    if (waiting_ != nullptr) waiting_->signalled = true;
+  }
 
   /// The next native wait answers this instead of asking the kernel; first in, first out.
   void next_native(native_wait answer, nanoseconds taking = nanoseconds::zero()) {
@@ -123,7 +131,7 @@ class simulation {
   /// Every native wait from now on is refused with this error; 0 allows them again.
   void refuse_native(int error) { refusal_ = error; }
 
-  /// Counter faults.
+  /// Counter faults: a step either way; another rate from now on, 0 to stop, negative to run backwards.
   void counter_jumps(std::int64_t by) { counter_ += static_cast<std::uint64_t>(by); }
   void counter_runs_at(double ticks_per_ns) {
     settle_counter();
@@ -151,8 +159,9 @@ class simulation {
     step("counter");
     ++count.counter_reads;
     run(cost.counter_read);
-    settle_counter();
-    return counter_;
+    if (time_ - settled_ > std::chrono::seconds{1}) settle_counter();
+    const double ticks = static_cast<double>((time_ - settled_).count()) * rate_ + fraction_;
+    return counter_ + static_cast<std::uint64_t>(static_cast<std::int64_t>(ticks));
   }
 
   void pause() {
@@ -167,41 +176,37 @@ class simulation {
     ++count.native_waits;
     enter_kernel();
     if (refusal_ != 0) return leave_kernel({native_end::refused, refusal_});
-    signalled_ = false;
-    unparked_ = nullptr;
-    const bool answered = !scripted_.empty();
     native_wait answer{native_end::woke, 0};
-    nanoseconds taking{0};
-    if (answered) {
-      answer = scripted_.front().first;
-      taking = scripted_.front().second;
-      scripted_.pop_front();
-    }
-    if (!answered && word != nullptr && word->load() != expected) return leave_kernel(answer);
-    const instant entered = time_;
-    const auto asked = [&] {
-      if (answered) return entered + taking;
+    std::function<instant()> asked = [&] {
       const bool wall = on == clock_kind::realtime;
-      const instant steadily = wall ? minus(until, wall_offset_) : until;
-      const instant wake = kernel({time_, steadily, how, word != nullptr});
-      return wake < time_ ? time_ : wake;
+      const instant steadily = wall ? later(until, -wall_offset_) : until;
+      return kernel({time_, steadily, how, word != nullptr});
     };
+    if (!scripted_.empty()) {
+      answer = scripted_.front().first;
+      asked = [end = later(time_, scripted_.front().second)] { return end; };
+      scripted_.pop_front();
+    } else if (word != nullptr && word->load() != expected) {
+      return leave_kernel(answer);
+    }
+    const instant entered = time_;
+    wait own{word, waiting_};
+    waiting_ = &own;
     instant wake = asked();
-    blocked_ = true;
     while (!events_.empty() && events_.begin()->first <= wake) {
       fire_next();
-      if (signalled_) {
+      if (own.signalled) {
         answer = {native_end::interrupted, 0};
         wake = time_;
-      } else if (word != nullptr && unparked_ == word) {
+      } else if (own.unparked) {
         wake = time_;
-      } else if (stepped_ && on == clock_kind::realtime && !answered) {
+      } else if (own.stepped && on == clock_kind::realtime) {
         wake = asked();
       }
-      stepped_ = false;
+      own.stepped = false;
       if (wake <= time_) break;
     }
-    blocked_ = false;
+    waiting_ = own.outer;
     if (time_ < wake) time_ = wake;
     count.slept += time_ - entered;
     return leave_kernel(answer);
@@ -210,18 +215,18 @@ class simulation {
   void unpark(const park_word& word) {
     step("unpark");
     ++count.unparks;
-    unparked_ = &word;
+    for (wait* each = waiting_; each != nullptr; each = each->outer) {
+      if (each->word == &word) each->unparked = true;
+    }
   }
 
  private:
-  static instant minus(instant t, nanoseconds offset) {
-    constexpr auto least = nanoseconds::min();
-    constexpr auto most = nanoseconds::max();
-    const auto since = t.time_since_epoch();
-    if (offset.count() > 0 && since.count() < least.count() + offset.count()) return instant{least};
-    if (offset.count() < 0 && since.count() > most.count() + offset.count()) return instant{most};
-    return instant{since - offset};
-  }
+  // A native wait under way; a handler that runs inside one may wait, too.
+  struct wait {
+    const park_word* word;
+    wait* outer;
+    bool signalled = false, unparked = false, stepped = false;
+  };
 
   void step(const char* name) {
     if (on_step) on_step(name);
@@ -230,27 +235,35 @@ class simulation {
   instant shown(clock_kind on, const clock_view& view) {
     if (!monotonic_stands_still) seen_ = time_;
     const instant t = view(seen_);
-    return on == clock_kind::monotonic ? t : t + wall_offset_;
+    return on == clock_kind::monotonic ? t : later(t, wall_offset_);
   }
 
-  // Moves true time by CPU work; events on the way may add stalls, which push the end out.
+  // Moves true time by CPU work. Most of a simulation's own time goes by here, in short steps.
   void run(nanoseconds length) {
     count.ran += length;
-    instant end = time_ + length;
-    while (!events_.empty() && events_.begin()->first <= end) {
-      shift_ = nanoseconds::zero();
-      fire_next();
-      end += shift_;
+    if (time_ < quiet_until_ && length <= short_step) {
+      time_ += length;
+    } else {
+      run_through_events(length);
     }
+  }
+
+  // What passes while events on the way act pushes the end out.
+  void run_through_events(nanoseconds length) {
+    instant end = later(time_, length);
+    while (!events_.empty() && events_.begin()->first <= end) end = later(end, fire_next());
     if (time_ < end) time_ = end;
   }
 
-  void fire_next() {
-    auto first = events_.begin();
+  nanoseconds fire_next() {
+    const auto first = events_.begin();
     if (time_ < first->first) time_ = first->first;
-    auto action = std::move(first->second);
+    const instant began = time_;
+    const auto action = std::move(first->second);
     events_.erase(first);
+    find_quiet();
     action();
+    return time_ - began;
   }
 
   void enter_kernel() {
@@ -263,33 +276,36 @@ class simulation {
     return answer;
   }
 
-  std::uint64_t ticks(nanoseconds length) const {
-    return static_cast<std::uint64_t>(static_cast<double>(length.count()) * rate_);
+  // Before this instant a short step meets no event and no end of time.
+  void find_quiet() {
+    quiet_until_ = later(events_.empty() ? (instant::max)() : events_.begin()->first, -short_step);
   }
+
+  // The fraction of a tick is kept, so that many short stretches add up to the rate.
   void settle_counter() {
-    // The fraction of a tick is kept, so that many short reads add up to the rate.
-    const double due = static_cast<double>((time_ - settled_).count()) * rate_ + fraction_;
-    const auto whole = static_cast<std::uint64_t>(due);
-    counter_ += whole;
+    constexpr double most = 9.2e18;
+    double due = static_cast<double>((time_ - settled_).count()) * rate_ + fraction_;
+    due = due > most ? most : (due < -most ? -most : due);
+    const auto whole = static_cast<std::int64_t>(due);
+    counter_ += static_cast<std::uint64_t>(whole);
     fraction_ = due - static_cast<double>(whole);
     settled_ = time_;
   }
 
+  static constexpr nanoseconds short_step = std::chrono::milliseconds{1};
+
   instant time_;
   instant seen_ = time_;
   nanoseconds wall_offset_{1'700'000'000'000'000'000};
-  nanoseconds shift_{0};
   std::uint64_t counter_ = 1'000'000'000'000;
   double rate_ = 2.096004;
   double fraction_ = 0;
   instant settled_ = time_;
+  instant quiet_until_ = later((instant::max)(), -short_step);
   std::multimap<instant, std::function<void()>> events_;
   std::deque<std::pair<native_wait, nanoseconds>> scripted_;
-  const park_word* unparked_ = nullptr;
   int refusal_ = 0;
-  bool blocked_ = false;
-  bool signalled_ = false;
-  bool stepped_ = false;
+  wait* waiting_ = nullptr;
 };
 
 /// The platform of a simulated machine: a pointer to its world, which must outlive it.
