@@ -1,0 +1,279 @@
+// Mistake that would live without it: an error of the kernel taken for another (a refusal retried for
+// ever as an interruption, an interruption taken for a wake-up), or a thread handed back with its timer
+// slack or errno changed. Every answer of the kernel is forged here, by a policy of raw calls.
+#include "support/catch.hpp"
+
+#include <punctual/platform/linux.hpp>
+#include <punctual/platform/portable.hpp>
+#include <punctual/sleeper.hpp>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace punctual;
+
+namespace {
+
+/// Raw calls that answer as scripted and write down what they were asked.
+struct forged_calls {
+  using time = linux_calls::time;
+  static inline int sleep_answer = 0;
+  static inline int futex_answer = -ETIMEDOUT;
+  static inline int poll_answer = 0;
+  static inline int slack = 50'000;
+  static inline int slack_during_wait = -1;
+  static inline std::int64_t now = 0;
+  static inline std::vector<std::string> asked;
+  static inline std::vector<std::int64_t> until;
+
+  static void start(int sleeps, int futexes, int polls) {
+    sleep_answer = sleeps;
+    futex_answer = futexes;
+    poll_answer = polls;
+    slack = 50'000;
+    slack_during_wait = -1;
+    now = 1'000'000'000'000;
+    asked.clear();
+    until.clear();
+  }
+  static instant clock_gettime(clockid_t) noexcept { return instant{nanoseconds{now += 20}}; }
+  static int clock_nanosleep(clockid_t clock, const time& t) noexcept {
+    note(clock == CLOCK_MONOTONIC ? "sleep" : "sleep wall", t);
+    if (sleep_answer == 0) reach(t);
+    return sleep_answer;
+  }
+  static int futex_wait(const park_word&, std::uint32_t, clockid_t clock, const time& t) noexcept {
+    note(clock == CLOCK_MONOTONIC ? "futex" : "futex wall", t);
+    if (futex_answer == -ETIMEDOUT) reach(t);
+    return futex_answer;
+  }
+  static int futex_wake(const park_word&, int) noexcept {
+    asked.push_back("wake");
+    return 0;
+  }
+  static int ppoll(const time& left) noexcept {
+    note("poll", left);
+    if (poll_answer == 0) now += left.seconds * 1'000'000'000 + left.nanoseconds;
+    return poll_answer;
+  }
+  static int prctl(int option, unsigned long argument) noexcept {
+    if (option == PR_GET_TIMERSLACK) return slack;
+    if (option == PR_SET_TIMERSLACK) {
+      asked.push_back("slack " + std::to_string(argument));
+      slack = static_cast<int>(argument);
+    }
+    return 0;
+  }
+
+ private:
+  static void note(const char* call, const time& t) {
+    asked.emplace_back(call);
+    until.push_back(t.seconds * 1'000'000'000 + t.nanoseconds);
+    slack_during_wait = slack;
+    CHECK(t.nanoseconds >= 0);
+    CHECK(t.nanoseconds < 1'000'000'000);
+  }
+  static void reach(const time& t) {
+    const std::int64_t at = t.seconds * 1'000'000'000 + t.nanoseconds;
+    now = at > now ? at : now;
+  }
+};
+
+using forged = linux_platform<forged_calls>;
+static_assert(platform<forged>);
+static_assert(platform<linux_platform<>>);
+static_assert(platform<portable_platform>);
+
+using names = std::vector<std::string>;
+const instant soon{nanoseconds{1'000'005'000'000}};
+
+}  // namespace
+
+TEST_CASE("a native wait is one absolute sleep on the clock that was named", "[linux]") {
+  forged_calls::start(0, -ETIMEDOUT, 0);
+  native_wait did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+  CHECK(did.how == native_end::woke);
+  CHECK(did.error == 0);
+  CHECK(forged_calls::asked == names{"sleep"});
+  CHECK(forged_calls::until[0] == soon.time_since_epoch().count());
+
+  forged_calls::start(0, -ETIMEDOUT, 0);
+  did = forged::block_until(clock_kind::realtime, soon, slack::as_is);
+  CHECK(forged_calls::asked == names{"sleep wall"});
+}
+
+TEST_CASE("the answer of clock_nanosleep is the error: an interruption is told from a refusal",
+          "[linux][G3]") {
+  forged_calls::start(-EINTR, -ETIMEDOUT, 0);
+  const native_wait did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+  CHECK(did.how == native_end::interrupted);
+  CHECK(forged_calls::asked == names{"sleep"});
+}
+
+TEST_CASE("a refused sleep falls to a futex, then to poll, then is refused", "[linux][G1]") {
+  for (const int refusal : {EPERM, ENOSYS, EINVAL, EACCES}) {
+    forged_calls::start(-refusal, -ETIMEDOUT, 0);
+    native_wait did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+    CHECK(did.how == native_end::woke);
+    CHECK(did.error == refusal);
+    CHECK(forged_calls::asked == names{"sleep", "futex"});
+    CHECK(forged_calls::until[1] == soon.time_since_epoch().count());
+
+    forged_calls::start(-refusal, -EINTR, 0);
+    did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+    CHECK(did.how == native_end::interrupted);
+
+    forged_calls::start(-refusal, -EPERM, 0);
+    did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+    CHECK(did.how == native_end::woke);
+    CHECK(did.error == refusal);
+    CHECK(forged_calls::asked == names{"sleep", "futex", "poll"});
+    CHECK(forged_calls::now >= soon.time_since_epoch().count());
+
+    forged_calls::start(-refusal, -EPERM, -EINTR);
+    did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+    CHECK(did.how == native_end::interrupted);
+
+    forged_calls::start(-refusal, -EPERM, -EPERM);
+    did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+    CHECK(did.how == native_end::refused);
+    CHECK(did.error == refusal);
+  }
+}
+
+TEST_CASE("whole waits on a kernel that refuses are never early and say so", "[linux][G1]") {
+  struct chain {
+    int sleeps, futexes, polls;
+  };
+  for (const auto& c : {chain{-EPERM, -ETIMEDOUT, 0}, chain{-ENOSYS, -EPERM, 0},
+                        chain{-EINVAL, -ENOSYS, -EPERM}}) {
+    forged_calls::start(c.sleeps, c.futexes, c.polls);
+    basic_sleeper<forged> s;
+    for (int i = 0; i < 20; ++i) {
+      const instant due{nanoseconds{forged_calls::now + 1'000'000}};
+      const receipt did = s.sleep_until(due);
+      CHECK(did.why == outcome::reached);
+      CHECK(instant{nanoseconds{forged_calls::now}} >= due);
+      CHECK(did.error == -c.sleeps);
+      CHECK(did.native_waits <= 3);
+    }
+  }
+}
+
+TEST_CASE("the thread's slack is 1 ns during the wait and afterwards what it was just before",
+          "[linux][G8]") {
+  forged_calls::start(0, -ETIMEDOUT, 0);
+  forged::block_until(clock_kind::monotonic, soon, slack::tight);
+  CHECK(forged_calls::slack_during_wait == 1);
+  CHECK(forged_calls::slack == 50'000);
+
+  forged_calls::slack = 5'000'000;  // changed by the caller between two waits
+  forged::block_until(clock_kind::monotonic, soon, slack::tight);
+  CHECK(forged_calls::slack_during_wait == 1);
+  CHECK(forged_calls::slack == 5'000'000);
+
+  const park_word word{0};
+  forged::park_until(word, 0, clock_kind::monotonic, soon, slack::tight);
+  CHECK(forged_calls::slack_during_wait == 1);
+  CHECK(forged_calls::slack == 5'000'000);
+}
+
+TEST_CASE("slack is left alone where it is small already, and where the caller wants it kept",
+          "[linux][G8]") {
+  for (const int small : {0, 1, 1000}) {
+    forged_calls::start(0, -ETIMEDOUT, 0);
+    forged_calls::slack = small;
+    forged::block_until(clock_kind::monotonic, soon, slack::tight);
+    CHECK(forged_calls::asked == names{"sleep"});
+  }
+  forged_calls::start(0, -ETIMEDOUT, 0);
+  forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+  CHECK(forged_calls::asked == names{"sleep"});
+
+  forged_calls::start(0, -ETIMEDOUT, 0);
+  tuning how;
+  how.tighten_slack = false;
+  basic_sleeper<forged> s{how};
+  s.sleep_until(instant{nanoseconds{forged_calls::now + 5'000'000}});
+  CHECK(forged_calls::asked[0] == "sleep");
+  forged_calls::start(0, -ETIMEDOUT, 0);
+  basic_sleeper<forged>{}.block_until(soon);
+  CHECK(forged_calls::asked == names{"sleep"});
+}
+
+TEST_CASE("a parked wait tells time-out, change, interruption and refusal apart", "[linux][G9]") {
+  const park_word word{0};
+  const auto park = [&](int answer) {
+    forged_calls::start(0, answer, 0);
+    return forged::park_until(word, 0, clock_kind::monotonic, soon, slack::as_is);
+  };
+  CHECK(park(-ETIMEDOUT).how == native_end::woke);
+  CHECK(park(0).how == native_end::woke);
+  CHECK(park(-EAGAIN).how == native_end::woke);
+  CHECK(park(-EINTR).how == native_end::interrupted);
+  CHECK(park(-EPERM).how == native_end::refused);
+  CHECK(park(-EPERM).error == EPERM);
+}
+
+TEST_CASE("instants before the epoch and at the far end make a timespec that the kernel takes",
+          "[linux][G5]") {
+  for (const auto since : {nanoseconds::min(), -1ns, 0ns, 1ns, 999'999'999ns, 1'000'000'000ns,
+                           1'000'000'001ns, nanoseconds::max()}) {
+    forged_calls::start(0, -ETIMEDOUT, 0);
+    forged::block_until(clock_kind::monotonic, instant{since}, slack::as_is);
+    REQUIRE(forged_calls::until.size() == 1);
+    CHECK(forged_calls::until[0] == (since < 0ns ? 0 : since.count()));
+  }
+}
+
+TEST_CASE("real calls leave errno as it was, also when they fail", "[linux][G8]") {
+  errno = 4711;
+  linux_platform<>::block_until(clock_kind::monotonic, instant{}, slack::tight);
+  CHECK(errno == 4711);
+  const linux_calls::time wrong{0, 2'000'000'000};
+  CHECK(linux_calls::clock_nanosleep(CLOCK_MONOTONIC, wrong) == -EINVAL);
+  CHECK(linux_calls::clock_nanosleep(CLOCK_THREAD_CPUTIME_ID, {0, 1}) < 0);
+  const park_word word{0};
+  CHECK(linux_calls::futex_wait(word, 1, CLOCK_MONOTONIC, {0, 1}) == -EAGAIN);
+  CHECK(errno == 4711);
+}
+
+TEST_CASE("each backend's coarse clock is never ahead of its precise one", "[linux][portable][G2]") {
+  const auto never_ahead = [](auto system) {
+    int ahead = 0;
+    for (int i = 0; i < 100'000; ++i) {
+      for (const auto on : {clock_kind::monotonic, clock_kind::realtime}) {
+        const instant coarse = system.coarse_now(on);
+        ahead += coarse > system.now(on);
+      }
+    }
+    return ahead;
+  };
+  CHECK(never_ahead(linux_platform<>{}) == 0);
+  CHECK(never_ahead(portable_platform{}) == 0);
+}
+
+TEST_CASE("the portable backend blocks, parks and is unparked", "[portable][threads]") {
+  const portable_platform p;
+  for (const auto on : {clock_kind::monotonic, clock_kind::realtime}) {
+    const instant due = p.now(on) + 2ms;
+    CHECK(p.block_until(on, due, slack::tight).how == native_end::woke);
+    CHECK(p.now(on) >= due);
+    park_word word{0};
+    const instant later_due = p.now(on) + 2ms;
+    while (p.now(on) < later_due) p.park_until(word, 0, on, later_due, slack::tight);
+    CHECK(p.now(on) >= later_due);
+    word = 1;
+    CHECK(p.park_until(word, 0, on, p.now(on) + 1h, slack::tight).how == native_end::woke);
+  }
+  basic_sleeper<portable_platform> s;
+  for (int i = 0; i < 20; ++i) {
+    const instant due = steady::now() + 700us;
+    CHECK(s.sleep_until(due).why == outcome::reached);
+    CHECK(steady::now() >= due);
+  }
+  CHECK(s.sleep_for(-1s).why == outcome::already_past);
+}
