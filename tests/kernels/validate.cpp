@@ -4,7 +4,7 @@
 // Mistake that would live without it: a model that is consistent, tested and not what the kernel
 // does.
 
-#include <punctual/testing/simulated_platform.hpp>
+#include <punctual/testing/kernels/linux.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -22,6 +22,10 @@ namespace {
 using punctual::instant;
 using punctual::nanoseconds;
 using namespace std::chrono_literals;
+namespace kernels = punctual::testing::kernels;
+
+constexpr std::int64_t hz = 250;
+constexpr nanoseconds nominal = 4ms;
 
 /// One wait of the real kernel's, on its steady clock.
 struct observed {
@@ -36,10 +40,11 @@ struct probe {
   std::vector<observed> waits;
 };
 
-/// The instants of the kernel's timer interrupts: one every `period`, `first` among them.
+/// The kernel's timer interrupts, in the models' words: the instant of one, and how far the real
+/// period is from the nominal one.
 struct lattice {
-  instant first;
-  nanoseconds period;
+  nanoseconds phase;
+  kernels::parts_per_billion error;
 };
 
 probe read_probe(const char* path) {
@@ -60,37 +65,40 @@ probe read_probe(const char* path) {
   return result;
 }
 
-nanoseconds median(std::vector<nanoseconds> values) {
+template <class Value>
+Value median(std::vector<Value> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-/// Fits the ticks by medians: an interrupt with more to do than to wake us is seen microseconds
-/// late.
+/// Fits the ticks by medians: an interrupt with more to do than to wake us is seen too late.
 lattice fit(const std::vector<observed>& waits) {
-  constexpr nanoseconds nominal = 4ms;
   const instant origin = waits.front().tick;
   const auto number = [&](const observed& w) { return (w.tick - origin + nominal / 2) / nominal; };
   const std::size_t half = waits.size() / 2;
-  std::vector<nanoseconds> periods, phases;
+  std::vector<std::int64_t> errors;
   for (std::size_t i = 0; i < half; ++i) {
     const observed &a = waits[i], &b = waits[i + half];
-    periods.push_back((b.tick - a.tick) / (number(b) - number(a)));
+    const std::int64_t ticks = number(b) - number(a);
+    errors.push_back((b.tick - a.tick - ticks * nominal).count() * hz / ticks);
   }
-  const nanoseconds period = median(periods);
-  for (const observed& w : waits) phases.push_back(w.tick - origin - number(w) * period);
-  return {origin + median(phases), period};
+  const kernels::parts_per_billion error{median(errors)};
+  std::vector<nanoseconds> phases;
+  for (const observed& w : waits)
+    phases.push_back(w.tick - kernels::tick(hz, origin.time_since_epoch(), error).at(number(w)));
+  return {origin.time_since_epoch() + median(phases), error};
 }
 
 /// The wake-up that the model of this kernel says, without dispatch latency.
 instant modelled(bool high_resolution, const lattice& ticks, const observed& wait) {
-  const instant due = wait.base + wait.request;
-  const auto n = (due - ticks.first + ticks.period - 1ns) / ticks.period;
-  const instant tick = ticks.first + n * ticks.period;
-  if (!high_resolution) return tick;
-  const instant hard = due + wait.slack;
-  return wait.request < 4ms && tick <= hard ? tick : hard;
+  const punctual::testing::native_request asked{wait.base, wait.base + wait.request,
+                                                punctual::slack::as_is, false};
+  punctual::testing::surroundings around;
+  if (!high_resolution)
+    return kernels::linux_ticks{hz, ticks.phase, ticks.error}.wake(asked, around);
+  around.others = punctual::testing::interrupts::periodic(nominal, ticks.phase);
+  return kernels::linux_highres{wait.slack}.wake(asked, around);
 }
 
 }  // namespace

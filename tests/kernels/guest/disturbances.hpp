@@ -41,20 +41,36 @@ habits learn() {
   return watch<Clock>();
 }
 
+/// Whether the host's own noise is in the figures: then what was learned is shown, but not judged.
+inline bool noisy = false;
+
+[[gnu::format(printf, 2, 3)]] inline void learned(bool holds, const char* sentence, ...) {
+  char text[256];
+  std::va_list figures;
+  va_start(figures, sentence);
+  std::vsnprintf(text, sizeof text, sentence, figures);
+  va_end(figures);
+  if (noisy) {
+    std::printf("note  %s\n", text);
+  } else {
+    check(holds, "%s", text);
+  }
+}
+
 /// Checks what is left of a disturbance. @param settle  Hundreds of waits before the margin counts.
 template <class Clock>
 void unharmed(const char* by, const habits& before, int settle = 0) {
   for (int i = 0; i < settle; ++i) watch<Clock>();
   const nanoseconds margin = punctual::this_thread_sleeper().margin(1ms);
-  check(margin * 2 >= before.margin && margin <= before.margin * 2,
-        "%d waits after %s the margin is within 2x: %.1f us, before %.1f", settle * 100, by,
-        microseconds(margin), microseconds(before.margin));
+  learned(margin * 2 >= before.margin && margin <= before.margin * 2,
+          "%d waits after %s the margin is %.1f us, before %.1f", settle * 100, by,
+          microseconds(margin), microseconds(before.margin));
   for (int i = settle; i < 2; ++i) watch<Clock>();
   const habits after = watch<Clock>();
-  check(after.spun <= before.spun * 2 + 1us,
-        "200 waits after %s a wait spins %.1f us, before %.1f; late %.1f us, before %.1f", by,
-        microseconds(after.spun), microseconds(before.spun), microseconds(after.late),
-        microseconds(before.late));
+  learned(after.spun <= before.spun * 2 + 1us,
+          "200 waits after %s a wait spins %.1f us, before %.1f; late %.1f us, before %.1f", by,
+          microseconds(after.spun), microseconds(before.spun), microseconds(after.late),
+          microseconds(before.late));
 }
 
 /// Does something to the machine from a process of its own, `delay` after the call, while the
@@ -105,6 +121,22 @@ void wait_across_suspend(const char* what, Wait wait) {
         "%s across a suspension is right on its clock: %.1f us late", what, microseconds(did.late));
 }
 
+inline void wall_deadline_in_suspend() {
+  const nanoseconds boot = read(CLOCK_BOOTTIME), mono = read(CLOCK_MONOTONIC);
+  receipt did;
+  bool early;
+  {
+    const meanwhile asleep(200ms, suspend_to_ram);
+    const auto deadline = wall::now() + 500ms;
+    did = punctual::sleep_until(deadline);
+    early = wall::now() < deadline;
+  }
+  const nanoseconds missed = (read(CLOCK_BOOTTIME) - boot) - (read(CLOCK_MONOTONIC) - mono);
+  check(!early && did.late > 100ms && did.late < missed,
+        "a wall-clock deadline inside a suspension of %.2f s is met on resume: %.2f s late",
+        microseconds(missed) / 1e6, microseconds(did.late) / 1e6);
+}
+
 inline void suspend() {
   const habits before = learn<steady>();
   wait_across_suspend("sleep_until", [](instant at) { return punctual::sleep_until(at); });
@@ -128,14 +160,7 @@ inline void suspend() {
   unharmed<steady>("a suspension in short waits", before);
 
   const habits wall_before = learn<wall>();
-  {
-    const meanwhile asleep(200ms, suspend_to_ram);
-    const auto deadline = wall::now() + 1s;
-    const receipt did = punctual::sleep_until(deadline);
-    check(wall::now() >= deadline && did.late > 1s,
-          "a wall-clock deadline inside a suspension is met on resume: %.2f s late",
-          microseconds(did.late) / 1e6);
-  }
+  wall_deadline_in_suspend();
   unharmed<wall>("a wall-clock deadline missed in a suspension", wall_before);
 }
 

@@ -39,8 +39,8 @@ inline void probe(const std::string& name) {
   for (const nanoseconds slack : {50'000ns, 1ns}) {
     prctl(PR_SET_TIMERSLACK, slack.count());
     for (const nanoseconds request :
-         {1000ns, 50'000ns, 200'000ns, 1'000'000ns, 3'915'000ns, 3'930'000ns, 4'000'000ns,
-          4'100'000ns, 10'000'000ns, 16'666'667ns, 40'000'000ns}) {
+         {-1'000'000ns, -20'000ns, 0ns, 1000ns, 50'000ns, 200'000ns, 1'000'000ns, 3'915'000ns,
+          3'930'000ns, 4'000'000ns, 4'100'000ns, 10'000'000ns, 16'666'667ns, 40'000'000ns}) {
       for (int sixteenth = 0; sixteenth < 16; ++sixteenth)
         probe_wait(slack, request, sixteenth * 250us + 60us);
     }
