@@ -1,23 +1,25 @@
 """The files that a lint looks at: those which git knows or would add, or all but build/ without git."""
 
 import pathlib
+import shutil
 import subprocess
+
+IGNORED = {"build", ".git", "__pycache__"}  # where git is not asked
 
 
 class Tree:
     def __init__(self, root):
         self.root = pathlib.Path(root)
-        listing = subprocess.run(
-            ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "."],
-            capture_output=True,
-            text=True,
-        )
-        if (self.root / ".git").exists() and listing.returncode == 0:
-            names = [name for name in listing.stdout.split("\0") if name]
-        else:
+        names = self.known_to_git() if (self.root / ".git").exists() and shutil.which("git") else None
+        if names is None:
             found = (path.relative_to(self.root) for path in self.root.rglob("*"))
-            names = [str(path) for path in found if path.parts[0] not in ("build", ".git")]
+            names = [str(path) for path in found if IGNORED.isdisjoint(path.parts)]
         self.files = sorted(name for name in set(names) if (self.root / name).is_file())
+
+    def known_to_git(self):
+        words = "ls-files -z --cached --others --exclude-standard .".split()
+        listing = subprocess.run(["git", "-C", self.root, *words], capture_output=True, text=True)
+        return listing.stdout.split("\0")[:-1] if listing.returncode == 0 else None
 
     def under(self, folder, *suffixes):
         """Paths below a folder ("" for the root), all or only those with one of the endings."""
