@@ -15,4 +15,7 @@
 #include <catch2/generators/catch_generators_all.hpp>
 #else
 #include <catch2/catch.hpp>
+namespace Catch {
+using Detail::Approx;  // where version 3 has it
+}
 #endif
