@@ -36,7 +36,8 @@ class counter_rate {
   /// Takes in two looks that bracket a native wait.
   ///
   /// A pair that disagrees with the rate by more than 500 ppm (a suspend, a stop, another core, a
-  /// read that was interrupted) is set aside; four in a row that agree with each other replace it.
+  /// read that was interrupted) only votes against it: a majority of such pairs replaces the rate,
+  /// as do four in a row that agree with each other.
   constexpr void refine(const clock_sample& before, const clock_sample& after) noexcept {
     note_width(before.width);
     note_width(after.width);
@@ -45,26 +46,31 @@ class counter_rate {
     if (before.width > 4 * tightest_ + 64 || after.width > 4 * tightest_ + 64) return;
     const double seen =
         static_cast<double>(after.count - before.count) / static_cast<double>(length.count());
-    if (rate_ == 0) {
-      rate_ = seen;
-    } else if (agrees(seen, rate_)) {
+    if (rate_ > 0 && agrees(seen, rate_)) {
       // Longer baselines weigh more: their bracket error is a smaller part of them.
       const double weight = length >= std::chrono::milliseconds{1} ? 0.25 : 0.0625;
       rate_ += (seen - rate_) * weight;
       strangers_ = 0;
+      if (votes_ < most_votes) ++votes_;
+      return;
+    }
+    strangers_ = agrees(seen, stranger_) ? strangers_ + 1 : 1;
+    stranger_ = seen;
+    if (strangers_ == 4 || votes_ == 0) {
+      rate_ = seen;
+      strangers_ = 0;
+      votes_ = 1;
     } else {
-      strangers_ = agrees(seen, stranger_) ? strangers_ + 1 : 1;
-      stranger_ = seen;
-      if (strangers_ == 4) {
-        rate_ = seen;
-        strangers_ = 0;
-      }
+      --votes_;
     }
   }
 
   /// Starts from a rate that another thread has measured.
   constexpr void seed(double ticks_per_ns, std::uint64_t clock_read_ticks) noexcept {
-    if (rate_ == 0) rate_ = ticks_per_ns;
+    if (rate_ == 0 && ticks_per_ns > 0) {
+      rate_ = ticks_per_ns;
+      votes_ = 1;
+    }
     note_width(clock_read_ticks);
   }
 
@@ -81,8 +87,11 @@ class counter_rate {
 
   double rate_ = 0;
   double stranger_ = 0;
+  static constexpr int most_votes = 8;
+
   std::uint64_t tightest_ = 0;
   int strangers_ = 0;
+  int votes_ = 0;
 };
 
 /// Takes one look at counter and clock. Cost: a clock read and two counter reads.
