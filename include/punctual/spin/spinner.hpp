@@ -17,7 +17,7 @@ namespace punctual {
 struct clock_sample {
   instant at;
   std::uint64_t count;
-  std::uint64_t width;  ///< counter ticks that the clock read took, 0 without a counter
+  std::uint64_t width;  ///< counter ticks that the clock read took; 0: no counter, or it went back
 };
 
 /// The counter's rate, measured against the clock and refined at every native wait.
@@ -43,7 +43,11 @@ class counter_rate {
     note_width(after.width);
     const nanoseconds length = between(before.at, after.at);
     if (length < shortest_baseline || after.count <= before.count) return;
-    if (before.width > 4 * tightest_ + 64 || after.width > 4 * tightest_ + 64) return;
+    if (before.width == 0 || after.width == 0) return;
+    if (before.width > 4 * tightest_ + 64 || after.width > 4 * tightest_ + 64) {
+      tightest_ += tightest_ / 8 + 1;  // if it is always so, the clock has become slower
+      return;
+    }
     const double seen =
         static_cast<double>(after.count - before.count) / static_cast<double>(length.count());
     if (rate_ > 0 && agrees(seen, rate_)) {
@@ -101,7 +105,7 @@ clock_sample look(const P& system, clock_kind on, bool counter_usable) noexcept 
   const std::uint64_t before = system.counter();
   const instant at = system.now(on);
   const std::uint64_t after = system.counter();
-  return {at, before, after > before ? after - before : 1};
+  return {at, before, after > before ? after - before : 0};
 }
 
 /// How a spin ended.
