@@ -41,6 +41,7 @@ pid_t start_child(Body body) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
+    for (const int fatal : {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT}) ::signal(fatal, SIG_DFL);
     const int code = body();
     std::fflush(nullptr);
     ::_exit(code);
