@@ -69,15 +69,16 @@ TEST_CASE("a warmed-up wait ends within 100 ns and mostly sleeps", "[sleeper]") 
   machine m(60us);
   for (const auto length : {300us, 1000us, 16'667us}) {
     m.warm_up(length);
-    for (int i = 0; i < 50; ++i) {
+    int punctual_waits = 0;
+    for (int i = 0; i < 100; ++i) {
       const instant due = m.world.time() + length;
       const receipt did = m.sleeper.sleep_until(due);
+      punctual_waits += m.world.time() - due < 100ns;
       CHECK(did.why == outcome::reached);
-      CHECK(m.world.time() - due < 100ns);
       CHECK(did.native_waits >= 1);
       CHECK(did.spun < 20us);
-      CHECK(did.blocked + did.spun <= length);
     }
+    CHECK(punctual_waits >= 98);  // the default punctuality
   }
 }
 
@@ -109,14 +110,16 @@ TEST_CASE("a past deadline is answered by clock reads alone", "[sleeper][G2]") {
 
 TEST_CASE("an interrupted wait is re-armed towards the same instant and teaches nothing",
           "[sleeper][G3]") {
-  machine m(60us);
-  m.warm_up();
-  const nanoseconds margin = m.sleeper.margin(1ms);
+  // Late by a sixteenth: what remains has another margin than the whole, so a new plan would differ.
+  machine m;
   std::vector<instant> asked;
   m.world.kernel = [&](const native_request& r) {
     asked.push_back(r.until);
-    return r.until + 60us;
+    return later(r.until, (r.until - r.now) / 16);
   };
+  for (const auto length : {100us, 300us, 600us, 1000us}) m.warm_up(length);
+  const nanoseconds margin = m.sleeper.margin(1ms);
+  asked.clear();
   const instant due = m.world.time() + 1ms;
   for (const auto at : {100us, 250us, 600us}) {
     m.world.after(at, [&] { m.world.signal(); });
@@ -124,10 +127,10 @@ TEST_CASE("an interrupted wait is re-armed towards the same instant and teaches 
   const receipt did = m.sleeper.sleep_until(due);
   CHECK(did.why == outcome::reached);
   CHECK(did.interruptions == 3);
-  REQUIRE(asked.size() == 4);
-  for (const instant each : asked) CHECK(each == asked.front());
+  REQUIRE(asked.size() >= 4);
+  for (int i = 0; i < 4; ++i) CHECK(asked[static_cast<std::size_t>(i)] == asked.front());
   CHECK(m.world.time() >= due);
-  CHECK(m.world.time() - due < 1us);
+  CHECK(m.world.time() - due < 5us);
 
   // Interrupted so often that no native wait completes: the margin stays what it was.
   for (int i = 0; i < 200; ++i) {
@@ -209,6 +212,22 @@ TEST_CASE("on a clock with steps of 4 ms the kernel holds the thread, not the sp
   const auto share = static_cast<double>(m.world.count.spun().count()) /
                      static_cast<double>((m.world.time() - began).count());
   CHECK(share < 0.05);
+}
+
+TEST_CASE("a spin on a clock that turns out to have long steps is handed to the kernel", "[sleeper][G6]") {
+  machine m(5ms);  // so late that a wait of 1 ms is all spin
+  m.warm_up(1ms, 100);
+  m.warm_up(16'667us, 100);
+  const auto last_step = [](instant t) { return t - t.time_since_epoch() % 100'000'000ns; };
+  m.world.precise = last_step;
+  m.world.kernel = [=](const native_request& r) { return last_step(r.until - 1ns) + 100ms; };
+  for (int i = 0; i < 5; ++i) {
+    m.world.count = {};
+    const instant due = last_step(m.world.time()) + 101ms;
+    CHECK(m.sleeper.sleep_until(due).why == outcome::reached);
+    CHECK(m.world.time() >= due);
+    CHECK(m.world.count.spun() < 2ms);
+  }
 }
 
 TEST_CASE("zero, negative and NaN lengths return at once; the far end waits", "[sleeper][G5]") {
@@ -337,9 +356,16 @@ TEST_CASE("a wall-clock step forward ends the wait, a step back prolongs it, nei
   CHECK(m.world.time() - third >= 5s + 2ms);
   CHECK(m.world.time() - third < 5s + 3ms);
 
+  // A hundred steps later the wall clock's margin is what it was: steps were not learned as lateness.
+  for (int i = 0; i < 100; ++i) {
+    m.world.after(1ms, [&] { m.world.step_wall_clock(50ms); });
+    m.sleeper.sleep_until(wall() + 2ms);
+  }
   due = wall() + 2ms;
-  m.sleeper.sleep_until(due);
+  did = m.sleeper.sleep_until(due);
   CHECK(wall() - due < 1us);
+  CHECK(did.spun < 100us);
+  CHECK(did.native_waits <= 2);  // no groping towards the deadline in stages
 }
 
 TEST_CASE("a suspend in which the clock stops leaves the rest of the wait to be waited", "[sleeper][G11]") {
@@ -384,6 +410,18 @@ TEST_CASE("a wait inside a signal handler is precise and learns nothing", "[slee
   CHECK(did.why == outcome::reached);
   CHECK(m.world.time() - due < 1us);
   CHECK(m.sleeper.margin(1ms) == margin);
+
+  // Half of a hundred handlers' waits are far later: the interrupted sleeper does not believe them.
+  for (int i = 0; i < 100; ++i) {
+    m.world.after(100us, [&] {
+      if (i % 2 == 0) m.late_by(400us);
+      m.sleeper.sleep_for(200us);
+      m.late_by(60us);
+      m.world.signal();
+    });
+    m.sleeper.sleep_for(1ms);
+  }
+  CHECK(m.sleeper.margin(200us) <= margin + 1us);
 }
 
 TEST_CASE("a callers's blocking call ends the wait as woken when an event came", "[sleeper]") {
