@@ -31,7 +31,17 @@ namespace punctual {
 template <class Clock, class Duration>
 receipt sleep_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
     noexcept(Clock::now())) {
-  return this_thread_sleeper().sleep_until(deadline);
+  if constexpr (is_kernel_clock<Clock>) {
+    // The past is answered before the thread's state is even looked for.
+    constexpr wait_kind kind = kind_of_clock<Clock>;
+    receipt did;
+    instant now;
+    const instant at = to_instant(deadline);
+    if (is_past(native_platform{}, clock_of(kind), at, did, now)) return did;
+    return this_thread_sleeper().sleep_ahead(kind, at);
+  } else {
+    return this_thread_sleeper().sleep_until(deadline);
+  }
 }
 
 /// The same for a length from now on. Zero, negative and NaN return at once; infinity is for ever.

@@ -37,6 +37,21 @@ enum class wait_kind : std::uint8_t {
   callers  ///< the caller's own blocking call
 };
 
+/// The clock that the instants of a kind of wait are on.
+constexpr clock_kind clock_of(wait_kind kind) noexcept {
+  return kind == wait_kind::wall ? clock_kind::realtime : clock_kind::monotonic;
+}
+
+/// Whether the kernel itself can wait on this clock; any other is looked at again after each wait.
+template <class Clock>
+inline constexpr bool is_kernel_clock =
+    std::is_same_v<Clock, steady> || std::is_same_v<Clock, std::chrono::system_clock>;
+
+/// The kind of plain wait that a kernel's clock takes.
+template <class Clock>
+inline constexpr wait_kind kind_of_clock =
+    std::is_same_v<Clock, std::chrono::system_clock> ? wait_kind::wall : wait_kind::plain;
+
 /// What a process has learned and hands to its threads.
 struct process_memory {
   planner_seed plain;
@@ -55,7 +70,8 @@ inline constinit published<tuning> default_tuning;
 /// @param now  Set to a precise reading when the deadline lies ahead.
 /// Cost  A coarse read for a deadline more than two kernel ticks past, else a precise one as well.
 template <platform P>
-bool is_past(const P& system, clock_kind on, instant deadline, receipt& did, instant& now) noexcept {
+PUNCTUAL_ALWAYS_INLINE bool is_past(const P& system, clock_kind on, instant deadline, receipt& did,
+                                    instant& now) noexcept {
   now = system.coarse_now(on);  // never ahead of the precise clock
   if (now < deadline) {
     now = system.now(on);
@@ -234,6 +250,13 @@ class basic_sleeper {
     return wait_ahead(kind, deadline, native, ended);
   }
 
+  /// A plain wait whose deadline was just found to lie ahead. For layers above.
+  receipt sleep_ahead(wait_kind kind, instant deadline) noexcept {
+    auto native = native_call(kind);
+    auto ended = never;
+    return wait_ahead(kind, deadline, native, ended);
+  }
+
   /// What this sleeper can tell other threads; see `process_learned`.
   process_memory memory() const noexcept {
     return {planner(wait_kind::plain).seed(), rate_.ticks_per_ns(), rate_.clock_read_ticks()};
@@ -251,10 +274,6 @@ class basic_sleeper {
         budget_(how_) {}
 
   static constexpr auto never = [] { return false; };
-
-  static constexpr clock_kind clock_of(wait_kind kind) noexcept {
-    return kind == wait_kind::wall ? clock_kind::realtime : clock_kind::monotonic;
-  }
 
   auto native_call(wait_kind kind) const noexcept {
     return [this, on = clock_of(kind)](instant at, slack how) noexcept {
@@ -510,10 +529,8 @@ class basic_sleeper {
   template <class Clock, class Duration, class Wait>
   receipt until(const std::chrono::time_point<Clock, Duration>& deadline,
                 Wait wait_until) noexcept(noexcept(Clock::now())) {
-    if constexpr (std::is_same_v<Clock, steady>) {
-      return wait_until(wait_kind::plain, to_instant(deadline));
-    } else if constexpr (std::is_same_v<Clock, std::chrono::system_clock>) {
-      return wait_until(wait_kind::wall, to_instant(deadline));
+    if constexpr (is_kernel_clock<Clock>) {
+      return wait_until(kind_of_clock<Clock>, to_instant(deadline));
     } else {
       return until_on_its_clock(deadline, wait_until);
     }

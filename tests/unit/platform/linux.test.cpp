@@ -20,6 +20,7 @@ namespace {
 /// Raw calls that answer as scripted and write down what they were asked.
 struct forged_calls {
   using time = linux_calls::time;
+  static constexpr int sleeps_not_at_all = 1;
   static inline int sleep_answer = 0;
   static inline int futex_answer = -ETIMEDOUT;
   static inline int poll_answer = 0;
@@ -39,11 +40,11 @@ struct forged_calls {
     asked.clear();
     until.clear();
   }
-  static instant clock_gettime(clockid_t) noexcept { return instant{nanoseconds{now += 20}}; }
+  static instant clock_gettime(clockid_t) noexcept { return instant{nanoseconds{now < INT64_MAX - 20 ? now += 20 : now}}; }
   static int clock_nanosleep(clockid_t clock, const time& t) noexcept {
     note(clock == CLOCK_MONOTONIC ? "sleep" : "sleep wall", t);
     if (sleep_answer == 0) reach(t);
-    return sleep_answer;
+    return sleep_answer == sleeps_not_at_all ? 0 : sleep_answer;
   }
   static int futex_wait(const park_word&, std::uint32_t, clockid_t clock, const time& t) noexcept {
     note(clock == CLOCK_MONOTONIC ? "futex" : "futex wall", t);
@@ -142,6 +143,15 @@ TEST_CASE("a refused sleep falls to a futex, then to poll, then is refused", "[l
     CHECK(did.how == native_end::refused);
     CHECK(did.error == refusal);
   }
+}
+
+TEST_CASE("a sleep that says it slept and did not is waited out by the next call", "[linux][G6]") {
+  forged_calls::start(forged_calls::sleeps_not_at_all, -ETIMEDOUT, 0);
+  const native_wait did = forged::block_until(clock_kind::monotonic, soon, slack::as_is);
+  CHECK(did.how == native_end::woke);
+  CHECK(did.error == ETIME);
+  CHECK(forged_calls::asked == names{"sleep", "futex"});
+  CHECK(forged_calls::now >= soon.time_since_epoch().count());
 }
 
 TEST_CASE("whole waits on a kernel that refuses are never early and say so", "[linux][G1]") {
