@@ -1,7 +1,7 @@
-# Read by ctest after all lists of tests: the timing tests wait for all others, so that they run when
-# nothing else does.
+# Read by ctest after all lists of tests: the timing tests wait for all others, so that they run
+# when nothing else does.
 include("${CMAKE_CURRENT_LIST_DIR}/other_tests.cmake")
-foreach(suite IN ITEMS unit unit_asan threads_tsan kernels contract cases)
+foreach(suite IN ITEMS unit unit_asan contract contract_ubsan threads_tsan kernels cases)
   list(APPEND other_tests ${punctual_${suite}_TESTS})
 endforeach()
 if(punctual_timing_TESTS)

@@ -29,6 +29,8 @@ def check(tree):
 def judge(path, name, tags):
     if re.search(r"\b(tests?|should|tested|testing)\b", name, re.I):
         yield f"{path}: `{name}` speaks of testing; say what the code does"
+    if ";" in name:
+        yield f"{path}: `{name}` has a semicolon, which parts CMake's lists; use a comma"
     subjects = [tag for tag in re.findall(r"\[([\w!.-]+)\]", tags) if not PROMISE.match(tag)]
     if not subjects:
         yield f"{path}: `{name}` has no subject's tag, such as [spinner]"

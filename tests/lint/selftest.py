@@ -55,6 +55,7 @@ FAULTS = [  # lint, file, what is put there, what the lint must say
     ("openings", "examples/a.cpp", "//" + "x" * 99, "101 columns"),
     ("openings", "tests/unit/a.test.cpp", "// Time.\n", "the mistake that would live"),
     ("openings", "tests/unit/a.test.cpp", TEST + 'TEST_CASE("it should be", "[x]") {', "speaks of testing"),
+    ("openings", "tests/unit/a.test.cpp", TEST + 'TEST_CASE("a; b", "[x]") {', "has a semicolon"),
     ("openings", "tests/unit/a.test.cpp", TEST + 'TEST_CASE("it is", "[G1]") {', "no subject's tag"),
     ("openings", "tests/unit/a.test.cpp", TEST + 'TEST_CASE("it is") {', "no subject's tag"),
 ]
