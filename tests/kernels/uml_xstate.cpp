@@ -5,7 +5,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <sys/ptrace.h>
+#include <linux/ptrace.h>
 #include <sys/uio.h>
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ ptrace_call real_ptrace() {
 }
 
 long set_whole_state(long process, void* which, const iovec& given) {
-  alignas(64) static std::array<std::byte, 64 * 1024> whole;
+  alignas(64) static std::array<std::byte, std::size_t{64} * 1024> whole;
   iovec all{whole.data(), whole.size()};
   if (real_ptrace()(PTRACE_GETREGSET, process, which, &all) != 0) return -1;
   const auto* from = static_cast<const std::byte*>(given.iov_base);
@@ -32,7 +32,7 @@ long set_whole_state(long process, void* which, const iovec& given) {
 
 }  // namespace
 
-extern "C" long ptrace(__ptrace_request request, ...) noexcept {
+extern "C" long ptrace(int request, ...) noexcept {
   std::va_list rest;
   va_start(rest, request);
   const auto process = static_cast<long>(va_arg(rest, int));

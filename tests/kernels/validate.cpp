@@ -85,6 +85,7 @@ lattice fit(const std::vector<observed>& waits) {
   }
   const kernels::parts_per_billion error{median(errors)};
   std::vector<nanoseconds> phases;
+  phases.reserve(waits.size());
   for (const observed& w : waits)
     phases.push_back(w.tick - kernels::tick(hz, origin.time_since_epoch(), error).at(number(w)));
   return {origin.time_since_epoch() + median(phases), error};
@@ -115,6 +116,7 @@ int main(int count, char** words) {
   // bounds are far below what they must tell apart: slacks of 1 ns and 50 us, ticks of 4 ms.
   const nanoseconds longest = seen.high_resolution ? 10us : 20us;
   std::vector<nanoseconds> dispatch;
+  dispatch.reserve(seen.waits.size());
   int wrong = 0;
   for (const observed& wait : seen.waits) {
     dispatch.push_back(wait.woke - modelled(seen.high_resolution, ticks, wait));

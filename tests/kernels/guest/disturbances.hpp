@@ -204,8 +204,8 @@ inline bool run_at(long tick) {
   return adjtimex(&how) >= 0;
 }
 
-// While the clock runs fast, the kernel itself wakes a tenth of the wait too late: its timer hardware
-// still counts at the old rate. The margin rightly follows, and has to come back.
+// While the clock runs fast, the kernel itself wakes a tenth of the wait too late: its timer
+// hardware still counts at the old rate. The margin rightly follows, and has to come back.
 inline void slew() {
   const habits before = learn<steady>();
   for (const long tick : {11'000L, 9'000L, 10'000L}) {

@@ -37,14 +37,16 @@ inline void figures(int times) {
     nanoseconds length;
     int count;
   };
-  for (const auto [length, count] : {row{1ms, 150}, row{4ms, 80}, row{16'667us, 30}}) {
-    figures_of("plain", length, count * times, [](nanoseconds at) {
+  for (const row& each : {row{1ms, 150}, row{4ms, 80}, row{16'667us, 30}}) {
+    const nanoseconds length = each.length;
+    const int count = each.count * times;
+    figures_of("plain", length, count, [](nanoseconds at) {
       plain_sleep_until(at);
       return 0ns;
     });
-    figures_of("punctual", length, count * times,
+    figures_of("punctual", length, count,
                [](nanoseconds at) { return punctual::sleep_until(punctual::instant(at)).spun; });
-    figures_of("spin", length, count * times, [length](nanoseconds at) {
+    figures_of("spin", length, count, [length](nanoseconds at) {
       while (read(CLOCK_MONOTONIC) < at) {
       }
       return length;
