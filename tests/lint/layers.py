@@ -6,10 +6,10 @@ from tree import code_only
 
 LAYERS = [
     ("L0", r"version[.]hpp|platform/.*"),
-    ("L1", r"(time|receipt|tuning|statistics|published|rate|grid)[.]hpp"),
+    ("L1", r"(time|receipt|tuning|statistics|published|rate|grid|beat|schedule)[.]hpp"),
     ("L2", r"(estimate|spin)/.*"),
     ("L3", r"(sleeper|calibration)[.]hpp"),
-    ("L4", r"(sleep|pacer|interrupt|host)[.]hpp"),
+    ("L4", r"(sleep|pacer|limiter|interrupt|host)[.]hpp"),
     ("umbrella", r"punctual[.]hpp"),
 ]
 NAMES = [name for name, _ in LAYERS]
