@@ -6,9 +6,11 @@
 #pragma once
 
 #include <punctual/calibration.hpp>
+#include <punctual/interrupt.hpp>
 #include <punctual/receipt.hpp>
 #include <punctual/sleep.hpp>
 #include <punctual/sleeper.hpp>
 #include <punctual/time.hpp>
 #include <punctual/tuning.hpp>
 #include <punctual/version.hpp>
+#include <punctual/waker.hpp>

@@ -27,7 +27,7 @@ struct receipt {
   nanoseconds spun{0};       ///< time in the spin, ≥ 0, gaps included
   nanoseconds overshoot{0};  ///< of the last native wait: wake-up − what it asked for; negative if early
   std::uint32_t native_waits = 0;   ///< blocking calls made
-  std::uint32_t interruptions = 0;  ///< of these, ended by a signal handler
+  std::uint32_t interruptions = 0;  ///< of these, ended early: by a signal handler, or for no reason
   std::uint32_t gaps = 0;           ///< times the thread was descheduled while it spun
   int error = 0;                    ///< the platform's code if a native wait was refused, else 0
 };

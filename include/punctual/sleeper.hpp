@@ -1,13 +1,13 @@
 // One thread's sleeper: block until the handover, spin the rest, confirm on the clock, learn.
 //
-// Layer L3. Everything else that waits goes through `basic_sleeper::wait`: the plain waits here, the
-// interruptible ones, a caller's own blocking call. It knows the platform concept, the planner that
-// says where the kernel's part should end, and the spinner; it knows no system.
+// Layer L3. Everything else that waits goes through `basic_sleeper::wait`: the plain waits here,
+// the interruptible ones, a caller's own blocking call. It knows the platform concept, the planner
+// that says where the kernel's part should end, and the spinner; it knows no system.
 //
 // One wait:
 //   1. Coarse clock, then precise clock: past? Nothing is done.
-//   2. While the planner says so: one native wait to an absolute instant; measure its overshoot; learn.
-//   3. Spin to the deadline. The last reading of the deadline's own clock, at or after it, ends the wait.
+//   2. While the planner says so: one native wait to an absolute instant; learn its overshoot.
+//   3. Spin to the deadline. The last reading of its own clock, at or after it, ends the wait.
 #pragma once
 
 #include <punctual/estimate/margin.hpp>
@@ -59,7 +59,7 @@ struct process_memory {
   std::uint64_t clock_read_ticks = 0;
 };
 
-/// The process's memory: written by `calibrate()`, else by the first thread that has learned enough.
+/// The process's memory: written by `calibrate()`, else by a thread that has learned enough.
 inline constinit published<process_memory> process_learned;
 
 /// The process's default tuning, see `set_default_tuning`.
@@ -110,17 +110,17 @@ struct sleeper_report {
 template <platform P>
 class basic_sleeper {
  public:
-  constexpr explicit basic_sleeper(const tuning& how = {}, P system = P()) noexcept
-    requires std::default_initializable<P>
+  constexpr explicit basic_sleeper(const tuning& how = {},
+                                   P system = P()) noexcept requires std::default_initializable<P>
       : basic_sleeper(how, system, 0) {}
   constexpr basic_sleeper(const tuning& how, P system) noexcept
-    requires(!std::default_initializable<P>)
+      requires(!std::default_initializable<P>)
       : basic_sleeper(how, system, 0) {}
 
   /// Blocks until just before the deadline, then spins: as little after it as this machine allows.
   ///
-  /// @param deadline  A time point of any chrono clock. A `system_clock` one follows steps of the wall
-  ///                  clock at once; any other clock is looked at again after each wait.
+  /// @param deadline  A time point of any chrono clock. A `system_clock` one follows steps of the
+  ///                  wall clock at once; any other clock is looked at again after each wait.
   /// @return  What the wait did; `late` ≥ 0.
   ///
   /// Guarantee  The deadline's own clock was read at or after the deadline, unless `gave_up`.
@@ -130,27 +130,37 @@ class basic_sleeper {
   template <class Clock, class Duration>
   receipt sleep_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
       noexcept(Clock::now())) {
-    return until(deadline, [this](wait_kind kind, instant at) {
-      return wait(kind, at, native_call(kind), never);
-    });
+    return on_its_clock(
+        deadline,
+        [this](clock_kind on, instant at) noexcept {
+          return wait(kind_on(on), on, at, native_call(on), never);
+        },
+        never);
   }
 
-  /// Blocks in the kernel only: as cheap as a plain sleep and as late as the kernel is. Never spins.
+  /// Blocks in the kernel only, and never spins: as cheap as a plain sleep, and as late.
   /// Errors  `gave_up` if the system refuses every way to block.
   template <class Clock, class Duration>
   receipt block_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
       noexcept(Clock::now())) {
-    return until(deadline, [this](wait_kind kind, instant at) { return block(kind, at); });
+    return on_its_clock(
+        deadline,
+        [this](clock_kind on, instant at) noexcept {
+          return block(on, at, native_call(on), never);
+        },
+        never);
   }
 
   /// Never blocks: spins all the way. Cost: one core until the deadline.
   template <class Clock, class Duration>
   receipt spin_until(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
       noexcept(Clock::now())) {
-    return until(deadline, [this](wait_kind kind, instant at) { return spin_only(kind, at); });
+    return on_its_clock(
+        deadline, [this](clock_kind on, instant at) noexcept { return spin_only(on, at); }, never);
   }
 
-  /// The same for a length from now on. Zero, negative and NaN lengths return at once; the far end is for ever.
+  /// The same for a length from now on. Zero, negative and NaN lengths return at once; the far end
+  /// is for ever.
   template <class Rep, class Period>
   receipt sleep_for(const std::chrono::duration<Rep, Period>& length) noexcept {
     return forward_by(length, [this](instant at) { return sleep_until(at); });
@@ -166,22 +176,35 @@ class basic_sleeper {
 
   /// Waits with the caller's own blocking call as the coarse part: poll, select, an event queue.
   ///
-  /// @param block  `bool block(instant handover)`: blocks at most until the handover in whatever the
-  ///               caller has, and returns true if an event came; the outcome is then `woken`. One that
-  ///               only knows milliseconds rounds down: what it misses is learned. It may be called
-  ///               several times in one wait.
+  /// @param block  `bool block(instant handover)`: blocks at most until the handover in whatever
+  ///               the caller has, and returns true if an event came; the outcome is then `woken`.
+  ///               It may be called several times in one wait. One that only knows milliseconds
+  ///               rounds down: what is left of the last millisecond is a plain native wait,
+  ///               without looking for events.
   /// Guarantee  As `sleep_until`. Exceptions of `block` pass through.
+  /// Cost       As `sleep_until`; a `block` that does not block is called once a millisecond.
   template <class Block>
-    requires std::is_invocable_r_v<bool, Block&, instant>
-  receipt sleep_until(instant deadline, Block block) noexcept(noexcept(block(deadline))) {
+  requires std::is_invocable_r_v<bool, Block&, instant> receipt sleep_until(instant deadline,
+                                                                            Block block)
+  noexcept(noexcept(block(deadline))) {
+    constexpr clock_kind on = clock_kind::monotonic;
     bool event = false;
     return wait(
-        wait_kind::callers, deadline,
-        [&](instant at, slack) {
+        wait_kind::callers, on, deadline,
+        [&](instant at, slack how) noexcept(noexcept(block(at))) {
+          const instant asked = system_.now(on);
           event = block(at);
-          return native_wait{native_end::woke, 0};
+          if (event) return native_wait{native_end::woke, 0};
+          const instant back = system_.now(on);
+          const nanoseconds left = between(back, at);
+          if (left <= nanoseconds::zero()) return native_wait{native_end::woke, 0};
+          if (left < blockers_grain) return system_.block_until(on, at, how);
+          if (between(asked, back) >= at_once) return native_wait{native_end::interrupted, 0};
+          const native_wait pause = system_.block_until(on, later(back, blockers_grain), how);
+          return native_wait{pause.how == native_end::refused ? pause.how : native_end::interrupted,
+                             pause.error};
         },
-        [&event] { return event; });
+        [&event]() noexcept { return event; });
   }
 
   /// The margin that a plain wait of this length would start with, ns, ≥ 0.
@@ -211,11 +234,13 @@ class basic_sleeper {
   sleeper_report report() const noexcept {
     const counter_support counter = system_.counter_facts();
     const platform_facts facts = system_.facts();
-    sleeper_report r{facts.name,    facts.native_call,
+    sleeper_report r{facts.name,
+                     facts.native_call,
                      counter.usable && how_.use_counter,
                      how_.use_counter ? counter.reason : "tuning::use_counter is false",
                      rate_.ticks_per_ns() * 1e3,
-                     facts.slack,   how_,
+                     facts.slack,
+                     how_,
                      {}};
     constexpr std::array<std::int64_t, 6> microseconds{100, 1000, 4000, 10'000, 16'667, 100'000};
     for (std::size_t i = 0; i < microseconds.size(); ++i) {
@@ -233,28 +258,82 @@ class basic_sleeper {
 
   /// The one wait that all others are made of. For layers above; most callers want `sleep_until`.
   ///
-  /// @param native  `native_wait native(instant until, slack)`: one native wait of this kind.
-  /// @param ended   Polled before, after and, in the spin, between reads; true ends the wait as `woken`.
+  /// @param kind    Whose lateness is learned.
+  /// @param on      The clock that the deadline is on.
+  /// @param native  `native_wait native(instant until, slack)`: one native wait of this kind. It
+  ///                answers `interrupted` where it came back early for no reason that matters here.
+  /// @param ended   Polled before, after and, in the spin, between reads; true ends the wait as
+  ///                `woken`, also one whose deadline is past.
   template <class Native, class Ended>
-  receipt wait(wait_kind kind, instant deadline, Native native,
+  receipt wait(wait_kind kind, clock_kind on, instant deadline, Native native,
                Ended ended) noexcept(noexcept(native(deadline, slack::tight))) {
     receipt did;
     instant now;
-    if (ended()) {
-      did.why = outcome::woken;
-      now = system_.now(clock_of(kind));
-      if (now < deadline) did.left = between(now, deadline);
-      return did;
+    if (ended()) return woken(deadline, system_.now(on));
+    if (is_past(system_, on, deadline, did, now)) return did;
+    return wait_ahead(kind, on, deadline, native, ended);
+  }
+
+  /// The same without a spin: as late as the kernel is.
+  template <class Native, class Ended>
+  receipt block(clock_kind on, instant deadline, Native native,
+                Ended ended) noexcept(noexcept(native(deadline, slack::as_is))) {
+    receipt did;
+    instant now;
+    if (ended()) return woken(deadline, system_.now(on));
+    if (is_past(system_, on, deadline, did, now)) return did;
+    int stood_still = 0;
+    while (now < deadline && !ended()) {
+      const native_wait answer = native(deadline, slack::as_is);
+      const instant after = system_.now(on);
+      ++did.native_waits;
+      if (answer.error != 0) did.error = answer.error;
+      if (after > now) {
+        did.blocked += after - now;
+        stood_still = 0;
+      } else {
+        ++stood_still;
+      }
+      did.overshoot = between(deadline, after);
+      if (answer.how == native_end::interrupted) ++did.interruptions;
+      now = after;
+      if (answer.how == native_end::refused || stood_still >= most_still) {
+        did.why = outcome::gave_up;
+        break;
+      }
     }
-    if (is_past(system_, clock_of(kind), deadline, did, now)) return did;
-    return wait_ahead(kind, deadline, native, ended);
+    return finished(did, deadline, now, ended());
+  }
+
+  /// Waits on the deadline's own clock, whichever it is. For layers above.
+  ///
+  /// @param wait_until  `receipt wait_until(clock_kind, instant)`: waits, on a clock that the
+  ///                    kernel knows, for all of it or for a slice.
+  /// @param ended       As in `wait`.
+  template <class Clock, class Duration, class Wait, class Ended>
+  receipt on_its_clock(
+      const std::chrono::time_point<Clock, Duration>& deadline, Wait wait_until,
+      Ended ended) noexcept(noexcept(Clock::now()) && noexcept(wait_until(clock_kind::monotonic,
+                                                                          instant{}))) {
+    if constexpr (is_kernel_clock<Clock>) {
+      return wait_until(clock_of(kind_of_clock<Clock>), to_instant(deadline));
+    } else {
+      return in_slices(deadline, wait_until, ended);
+    }
+  }
+
+  /// The instant after a length from now; now for zero, negative and NaN lengths.
+  template <class Rep, class Period>
+  instant from_now(const std::chrono::duration<Rep, Period>& length) const noexcept {
+    return later(system_.now(clock_kind::monotonic),
+                 longer(to_nanoseconds(length), nanoseconds::zero()));
   }
 
   /// A plain wait whose deadline was just found to lie ahead. For layers above.
   receipt sleep_ahead(wait_kind kind, instant deadline) noexcept {
-    auto native = native_call(kind);
+    auto native = native_call(clock_of(kind));
     auto ended = never;
-    return wait_ahead(kind, deadline, native, ended);
+    return wait_ahead(kind, clock_of(kind), deadline, native, ended);
   }
 
   /// What this sleeper can tell other threads; see `process_learned`.
@@ -273,12 +352,14 @@ class basic_sleeper {
         planners_{wait_planner{how_}, wait_planner{how_}, wait_planner{how_}, wait_planner{how_}},
         budget_(how_) {}
 
-  static constexpr auto never = [] { return false; };
+  static constexpr auto never = []() noexcept { return false; };
 
-  auto native_call(wait_kind kind) const noexcept {
-    return [this, on = clock_of(kind)](instant at, slack how) noexcept {
-      return system_.block_until(on, at, how);
-    };
+  static constexpr wait_kind kind_on(clock_kind on) noexcept {
+    return on == clock_kind::realtime ? wait_kind::wall : wait_kind::plain;
+  }
+
+  auto native_call(clock_kind on) const noexcept {
+    return [this, on](instant at, slack how) noexcept { return system_.block_until(on, at, how); };
   }
 
   wait_planner& planner(wait_kind kind) noexcept {
@@ -336,19 +417,19 @@ class basic_sleeper {
   }
 
   template <class Native, class Ended>
-  PUNCTUAL_NOINLINE receipt wait_ahead(wait_kind kind, instant deadline, Native& native,
-                                       Ended& ended) noexcept(noexcept(native(deadline,
-                                                                              slack::tight))) {
+  PUNCTUAL_NOINLINE receipt
+  wait_ahead(wait_kind kind, clock_kind on, instant deadline, Native& native,
+             Ended& ended) noexcept(noexcept(native(deadline, slack::tight))) {
     const in_use guard(busy_);
     const bool learning = guard.first();
     if (learning) prepare();
-    const clock_kind on = clock_of(kind);
+    const bool wall = on == clock_kind::realtime;
     const slack slackness = how_.tighten_slack ? slack::tight : slack::as_is;
     wait_planner& plans = planner(kind);
 
     receipt did;
     clock_sample before = look(system_, on, counter_);
-    instant steadily = kind == wait_kind::wall ? system_.now(clock_kind::monotonic) : before.at;
+    instant steadily = wall ? system_.now(clock_kind::monotonic) : before.at;
     int stood_still = 0;
     int refusals = 0;
     bool spinning_is_no_use = false;
@@ -368,7 +449,7 @@ class basic_sleeper {
       }
       rearmed = false;
       if (plan.block && refusals < most_refusals) {
-        if (kind == wait_kind::wall) steadily = system_.now(clock_kind::monotonic);
+        if (wall) steadily = system_.now(clock_kind::monotonic);
         const bool costed = learning && native_waits_ % cost_sampled_every < 2;
         const nanoseconds ran = costed ? system_.running_time() : nanoseconds::zero();
         const native_wait answer = native(plan.until, slackness);
@@ -378,7 +459,7 @@ class basic_sleeper {
         if (answer.error != 0) did.error = answer.error;
         if (after.at > before.at) did.blocked += after.at - before.at;
         did.overshoot = between(plan.until, after.at);
-        if (kind != wait_kind::wall) {
+        if (!wall) {
           rate_.refine(before, after);
           steadily = after.at;
         }
@@ -390,11 +471,12 @@ class basic_sleeper {
         if (answer.how == native_end::interrupted) {
           ++did.interruptions;
           rearmed = true;
+          if (!moved && ++stood_still >= most_still) did.why = outcome::gave_up;
         } else if (answer.how == native_end::refused) {
           ++refusals;
         } else if (!ended()) {
           if (!moved && ++stood_still >= most_still) did.why = outcome::gave_up;
-          const bool stepped = kind == wait_kind::wall && wall_was_stepped(before, after, steadily);
+          const bool stepped = wall && wall_was_stepped(before, after, steadily);
           if (learning && moved && !stepped && did.overshoot > -earliest_wake) {
             plans.woke(before.at, plan.until, after.at);
             share();
@@ -412,7 +494,7 @@ class basic_sleeper {
         did.gaps += spun.gaps;
         const bool moved = spun.now > before.at;
         before = {spun.now, 0, 0};
-        if (kind != wait_kind::wall) steadily = spun.now;
+        if (!wall) steadily = spun.now;
         if (spun.how == spin_end::ended) did.why = outcome::woken;
         if (spun.how == spin_end::stalled) {
           spinning_is_no_use = true;
@@ -424,16 +506,10 @@ class basic_sleeper {
       }
     }
     if (learning) {
-      if (kind == wait_kind::wall) steadily = system_.now(clock_kind::monotonic);
+      if (wall) steadily = system_.now(clock_kind::monotonic);
       budget_.spent(steadily, did.spun, did.gaps);
     }
-    if (before.at >= deadline && did.why != outcome::woken) {
-      did.why = outcome::reached;
-      did.late = between(deadline, before.at);
-    } else if (before.at < deadline) {
-      did.left = between(before.at, deadline);
-    }
-    return did;
+    return finished(did, deadline, before.at, did.why == outcome::woken || ended());
   }
 
   static native_plan unlearned_plan(const wait_planner& plans, instant now,
@@ -451,44 +527,14 @@ class basic_sleeper {
     const nanoseconds wall = between(before.at, after.at);
     const nanoseconds steady_length = between(steadily, now);
     steadily = now;
-    const nanoseconds apart =
-        wall > steady_length ? wall - steady_length : steady_length - wall;
+    const nanoseconds apart = wall > steady_length ? wall - steady_length : steady_length - wall;
     // Slewing moves the two apart by at most 10 %; two readings are taken a few us apart.
     return apart > std::chrono::microseconds{200} + steady_length / 8;
   }
 
-  receipt block(wait_kind kind, instant deadline) noexcept {
+  receipt spin_only(clock_kind on, instant deadline) noexcept {
     receipt did;
     instant now;
-    const clock_kind on = clock_of(kind);
-    if (is_past(system_, on, deadline, did, now)) return did;
-    int stood_still = 0;
-    while (now < deadline) {
-      const native_wait answer = system_.block_until(on, deadline, slack::as_is);
-      const instant after = system_.now(on);
-      ++did.native_waits;
-      if (answer.error != 0) did.error = answer.error;
-      if (after > now) {
-        did.blocked += after - now;
-        stood_still = 0;
-      } else if (answer.how == native_end::woke) {
-        ++stood_still;
-      }
-      did.overshoot = between(deadline, after);
-      if (answer.how == native_end::interrupted) ++did.interruptions;
-      now = after;
-      if (answer.how == native_end::refused || stood_still >= most_still) {
-        did.why = outcome::gave_up;
-        break;
-      }
-    }
-    return finished(did, deadline, now);
-  }
-
-  receipt spin_only(wait_kind kind, instant deadline) noexcept {
-    receipt did;
-    instant now;
-    const clock_kind on = clock_of(kind);
     if (is_past(system_, on, deadline, did, now)) return did;
     const in_use guard(busy_);
     if (guard.first()) prepare();
@@ -501,17 +547,23 @@ class basic_sleeper {
       now = spun.now;
     }
     if (now < deadline) did.why = outcome::gave_up;
-    return finished(did, deadline, now);
+    return finished(did, deadline, now, false);
   }
 
-  static receipt finished(receipt did, instant deadline, instant now) noexcept {
-    if (now >= deadline) {
+  // Woken and past: woken wins, also where it came after the last look at the clock.
+  static receipt finished(receipt did, instant deadline, instant now, bool ended) noexcept {
+    if (ended) {
+      did.why = outcome::woken;
+    } else if (now >= deadline) {
       did.why = outcome::reached;
       did.late = between(deadline, now);
-    } else {
-      did.left = between(now, deadline);
     }
+    if (now < deadline) did.left = between(now, deadline);
     return did;
+  }
+
+  static receipt woken(instant deadline, instant now) noexcept {
+    return finished({}, deadline, now, true);
   }
 
   template <class Rep, class Period, class Wait>
@@ -525,28 +577,21 @@ class basic_sleeper {
     return wait_until(later(system_.now(clock_kind::monotonic), whole));
   }
 
-  // Which clock is it? The steady and the system clock are the kernel's own; any other is looked at.
-  template <class Clock, class Duration, class Wait>
-  receipt until(const std::chrono::time_point<Clock, Duration>& deadline,
-                Wait wait_until) noexcept(noexcept(Clock::now())) {
-    if constexpr (is_kernel_clock<Clock>) {
-      return wait_until(kind_of_clock<Clock>, to_instant(deadline));
-    } else {
-      return until_on_its_clock(deadline, wait_until);
-    }
-  }
-
   // A user's clock may run at any pace, in steps, or not at all. Slices start at 1 ms and grow to
-  // 1 s while the clock moves, so that its pace is known early and a step is noticed within a second.
-  template <class Clock, class Duration, class Wait>
-  receipt until_on_its_clock(const std::chrono::time_point<Clock, Duration>& deadline,
-                             Wait wait_until) noexcept(noexcept(Clock::now())) {
+  // 1 s while the clock moves: its pace is known early and a step is noticed within a second.
+  template <class Clock, class Duration, class Wait, class Ended>
+  receipt in_slices(
+      const std::chrono::time_point<Clock, Duration>& deadline, Wait wait_until,
+      Ended ended) noexcept(noexcept(Clock::now()) && noexcept(wait_until(clock_kind::monotonic,
+                                                                          instant{}))) {
     constexpr nanoseconds first_slice = std::chrono::milliseconds{1};
     constexpr nanoseconds longest_slice = std::chrono::seconds{1};
     const nanoseconds due = to_nanoseconds(deadline.time_since_epoch());
     receipt did;
     auto seen = Clock::now();
-    if (seen >= deadline) {
+    if (ended()) {
+      did.why = outcome::woken;
+    } else if (seen >= deadline) {
       did.why = outcome::already_past;
       did.late = lateness_on(due, seen);
       return did;
@@ -555,14 +600,14 @@ class basic_sleeper {
     nanoseconds slice = first_slice;
     double pace = 1;  // nanoseconds of the user's clock per nanosecond of the steady one
     int still = 0;
-    while (seen < deadline) {
+    while (seen < deadline && did.why == outcome::reached) {
       nanoseconds left = saturating_subtract(due, to_nanoseconds(seen.time_since_epoch()));
       if (left <= nanoseconds::zero()) left = nanoseconds{1};
       const double steady_left = static_cast<double>(left.count()) / pace;
       const nanoseconds next = steady_left < static_cast<double>(slice.count())
                                    ? nanoseconds{static_cast<std::int64_t>(steady_left) + 1}
                                    : slice;
-      const receipt part = wait_until(wait_kind::plain, later(began, next));
+      const receipt part = wait_until(clock_kind::monotonic, later(began, next));
       did.blocked += part.blocked;
       did.spun += part.spun;
       did.overshoot = part.overshoot;
@@ -582,19 +627,20 @@ class basic_sleeper {
         still = 0;
         slice = slice < longest_slice / 4 ? slice * 4 : longest_slice;
         if (moved > nanoseconds::zero() && took > nanoseconds::zero()) {
-          const double ratio = static_cast<double>(moved.count()) / static_cast<double>(took.count());
+          const double ratio =
+              static_cast<double>(moved.count()) / static_cast<double>(took.count());
           pace = ratio < 1e-6 ? 1e-6 : (ratio > 1e6 ? 1e6 : ratio);
         }
       }
       seen = now;
       began = steady_now;
-      if (part.why == outcome::gave_up) did.why = outcome::gave_up;
-      if (did.why == outcome::gave_up) break;
+      if (part.why == outcome::gave_up || part.why == outcome::woken) did.why = part.why;
     }
-    if (seen >= deadline) {
+    if (did.why != outcome::woken && seen >= deadline) {
       did.why = outcome::reached;
       did.late = lateness_on(due, seen);
-    } else {
+    }
+    if (seen < deadline) {
       did.left = saturating_subtract(due, to_nanoseconds(seen.time_since_epoch()));
     }
     return did;
@@ -608,14 +654,21 @@ class basic_sleeper {
 
   /// Native waits in a row that end without the clock having moved at all, before a wait gives up.
   static constexpr int most_still = 100;
-  /// Spins in a row that end because the clock stands still, before `spin_until` gives up (≥ 25 ms).
+  /// Spins in a row that end because the clock stands still, before `spin_until` gives up: ≥ 25 ms.
   static constexpr int most_stalled_spins = 1000;
-  /// Looks in a row at a user's clock that stands still, before a wait gives up (2 s, if they wait 1 ms each).
+  /// Looks in a row at a user's clock that stands still, before a wait gives up (2 s, if they wait
+  /// 1 ms each).
   static constexpr int most_looks = 2000;
+  /// What a caller's blocking call may leave over because it only knows milliseconds.
+  static constexpr nanoseconds blockers_grain = std::chrono::milliseconds{1};
+  /// A caller's blocking call that is back sooner than this, with more than that to go, does not
+  /// block.
+  static constexpr nanoseconds at_once = std::chrono::microseconds{50};
   /// Refused native waits in one wait, before only spinning is left.
   static constexpr int most_refusals = 3;
   static constexpr nanoseconds refused_slice = std::chrono::milliseconds{10};
-  /// A wake-up earlier than this is not the kernel's habit (Windows: up to a tick of 15.6 ms) but a fault.
+  /// A wake-up earlier than this is not the kernel's habit (Windows: up to a tick of 15.6 ms) but a
+  /// fault.
   static constexpr nanoseconds earliest_wake = std::chrono::milliseconds{20};
   static constexpr std::uint32_t cost_sampled_every = 64;
   static constexpr std::uint32_t enough_to_share = 64;

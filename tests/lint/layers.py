@@ -8,7 +8,7 @@ LAYERS = [
     ("L0", r"version[.]hpp|platform/.*"),
     ("L1", r"(time|receipt|tuning|statistics|published|rate|grid|beat|schedule)[.]hpp"),
     ("L2", r"(estimate|spin)/.*"),
-    ("L3", r"(sleeper|calibration)[.]hpp"),
+    ("L3", r"(sleeper|waker|calibration)[.]hpp"),
     ("L4", r"(sleep|pacer|limiter|interrupt|host)[.]hpp"),
     ("umbrella", r"punctual[.]hpp"),
 ]

@@ -38,7 +38,7 @@ enum class slack : std::uint8_t {
 /// How one native wait ended.
 enum class native_end : std::uint8_t {
   woke,         ///< the kernel says that the time has come, or that the word has changed
-  interrupted,  ///< a signal handler ran; ask again for the same instant
+  interrupted,  ///< a signal handler ran, or it ended for no reason; ask again for the same instant
   refused       ///< no call of this backend may wait here; `error` says what the last one answered
 };
 

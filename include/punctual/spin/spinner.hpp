@@ -143,7 +143,7 @@ inline constexpr nanoseconds gap_length = std::chrono::microseconds{200};
 /// Cost       One core until the deadline. A pause between reads, none in the last 200 ns.
 template <platform P, class Ended>
 spin_result spin(const P& system, clock_kind on, instant deadline, instant now, bool counter,
-                 const counter_rate& rate, Ended ended) noexcept {
+                 const counter_rate& rate, Ended ended) noexcept(noexcept(ended())) {
   constexpr nanoseconds lap_length = std::chrono::microseconds{2};
   constexpr nanoseconds last_stretch{200};
   // A clock that has not moved for this many looks: 256 us with a counter, some 25 us without.
