@@ -18,6 +18,7 @@
 #include <punctual/time.hpp>
 #include <punctual/tuning.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -445,7 +446,13 @@ class basic_sleeper {
       if (!rearmed || before.at >= plan.until) {
         plan = learning ? plans.plan(before.at, deadline, budget_.available(steadily))
                         : unlearned_plan(plans, before.at, deadline);
-        if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
+        // A clock of coarse steps may show a time before the deadline when the kernel's own is past it:
+        // each call then ends at once, so ask for later and later until the clock makes its next step.
+        if (spinning_is_no_use) {
+          const nanoseconds beyond{
+              stood_still == 0 ? 0 : std::int64_t{1000} << std::min(stood_still, 14)};
+          plan = {true, later(deadline, beyond), nanoseconds::zero(), plan.why};
+        }
       }
       rearmed = false;
       if (plan.block && refusals < most_refusals) {
