@@ -31,6 +31,7 @@ struct windup {
 /// time has come to where it was at the start plus the request.
 ///
 /// So a short sleep lasts to the next windup: 1 ms, even where a tick is 10 µs.
+/// With ticks that are too short a sleep may end a part of a tick early: the stored time is all it sees.
 /// Source: FreeBSD 9.3 kern_time.c (kern_nanosleep), kern_clock.c (tvtohz); the mailing-list threads
 /// of 2009 and 2012 by Luigi Rizzo. Limits: the load that 100,000 interrupts a second put on a
 /// machine is not modelled.
