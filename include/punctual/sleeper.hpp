@@ -271,7 +271,7 @@ class basic_sleeper {
     receipt did;
     instant now;
     if (ended()) return woken(deadline, system_.now(on));
-    if (is_past(system_, on, deadline, did, now)) return did;
+    if (is_past(system_, on, deadline, did, now)) return ended() ? woken(deadline, now) : did;
     return wait_ahead(kind, on, deadline, native, ended);
   }
 
@@ -282,7 +282,7 @@ class basic_sleeper {
     receipt did;
     instant now;
     if (ended()) return woken(deadline, system_.now(on));
-    if (is_past(system_, on, deadline, did, now)) return did;
+    if (is_past(system_, on, deadline, did, now)) return ended() ? woken(deadline, now) : did;
     int stood_still = 0;
     while (now < deadline && !ended()) {
       const native_wait answer = native(deadline, slack::as_is);
@@ -446,12 +446,12 @@ class basic_sleeper {
       if (!rearmed || before.at >= plan.until) {
         plan = learning ? plans.plan(before.at, deadline, budget_.available(steadily))
                         : unlearned_plan(plans, before.at, deadline);
-        // A clock of coarse steps may show a time before the deadline when the kernel's own is past it:
-        // each call then ends at once, so ask for later and later until the clock makes its next step.
-        if (spinning_is_no_use) {
-          const nanoseconds beyond{
-              stood_still == 0 ? 0 : std::int64_t{1000} << std::min(stood_still, 14)};
-          plan = {true, later(deadline, beyond), nanoseconds::zero(), plan.why};
+        if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
+        // A clock of coarse steps may show a time before this when the kernel's own is past it: each call
+        // then ends at once, so ask for later and later until the clock makes its next step.
+        if (stood_still > 0) {
+          plan.until =
+              later(plan.until, nanoseconds{std::int64_t{1000} << std::min(stood_still, 14)});
         }
       }
       rearmed = false;
