@@ -14,14 +14,13 @@ namespace punctual {
 
 /// What becomes of deadlines that were missed.
 ///
-/// Four columns are a period; `#` is the caller's work, a digit the beat that it belongs to, `.` a wait.
-/// The work of beat 1 takes two and a half periods. In all three a beat that is late by less than a period
-/// is delivered at once.
+/// A column is a quarter of a period, a digit a beat, `#` more of its work and `.` a wait. The work of beat 1
+/// takes two and a half periods; under each policy a beat that is late by less than one comes at once.
 ///
 ///     deadlines   0   1   2   3   4   5   6   7
-///     skip        0#..1#########3#4#..5#..6#..7    beat 3 says skipped = 1; the grid stays
-///     burst       0#..1#########23#4..5#..6#..7    2 and 3 come at once, on the old grid
-///     rephase     0#..1#########3#..4#..5#..6#.    beat 3 says skipped = 1; a new grid starts with it
+///     skip        0...1#########3.4...5...6...7...   beat 3 says skipped = 1; the grid stays
+///     burst       0...1#########234...5...6...7...   2 and 3 come at once, on the old grid
+///     rephase     0...1#########3...4...5...6...7.   beat 3 says skipped = 1; a new grid starts with it
 enum class missed : std::uint8_t {
   /// Whole periods of a backlog are dropped and counted. For whatever must not be burst at: robots, games.
   skip,

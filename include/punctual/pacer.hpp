@@ -257,6 +257,7 @@ class basic_pacer {
         slept = wait(due, at);
         if (!ended_well(slept)) return none(slept, kind == call::polled ? at : now());
         at = slept.why == outcome::reached ? later(due, slept.late) : now();
+        obey();  // what was ordered meanwhile holds from this deadline on
         if (stopped()) return none(outcome::stopped, at);
       }
       if (!has_deadline) at = due;

@@ -54,6 +54,7 @@ class schedule {
   /// @param waited  Whether the next deadline was waited for; false if it was past already.
   /// @return  False if all that was due is dropped, and the next deadline is one to wait for.
   constexpr bool catch_up(instant now, bool waited) noexcept {
+    if (!has_deadline()) return true;
     const instant first = due();
     const std::uint64_t behind =
         between(first, now) < grid_.period() ? 0 : grid_.latest(now) - next_;  // whole periods
