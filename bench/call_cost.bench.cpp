@@ -1,9 +1,10 @@
 // smoke: --benchmark_min_time=0.001
-// What a call costs that does not wait: a deadline that is past, beside the clock reads it is made of.
+// What a call costs that does not wait: a deadline that is past,
+// beside the clock reads it is made of.
 //
-// `ratios` is the result: everything in turn within one run, in units of one clock_gettime, medians of
-// five repetitions. A repetition in which two identical series of clock reads differ by more than 3 %
-// is discarded and counted.
+// `ratios` is the result: everything in turn within one run, in units of one clock_gettime, medians
+// of five repetitions. A repetition in which two identical series of clock reads differ by more
+// than 3 % is discarded and counted.
 #include "support/samples.hpp"
 #include "support/thread_cost.hpp"
 

@@ -67,7 +67,8 @@ contenders chosen(const setup& how) {
   return all;
 }
 
-/// One of our own waits of this length, the one with the median overshoot, for the picture of a wait.
+/// One of our own waits of this length, the one with the median
+/// overshoot, for the picture of a wait.
 class typical_wait {
  public:
   void see(const bench::ours& mine) { all_.push_back(mine.last()); }
@@ -164,7 +165,8 @@ class comparing {
     return rows;
   }
 
-  // As many repetitions as everyone else, one after the other: their start-up must not disturb the rest.
+  // As many repetitions as everyone else, one after the other:
+  // their start-up must not disturb the rest.
   void add_programs(nanoseconds length, int rounds, std::vector<row>& rows) const {
     for (const bench::outsider& each : bench::outsiders()) {
       if (!wanted(how_, each.name)) continue;
@@ -244,7 +246,8 @@ int main(int argc, char** argv) {
       given.wrong("there is no contender '" + name + "', see --list");
     }
   }
-  // Under load the plain sleep is the control; an idle machine's is the spin. The other is left out.
+  // Under load the plain sleep is the control; an idle machine's
+  // is the spin. The other is left out.
   const bool loaded = how.load != "idle";
   if (how.only.empty()) how.only = names;
   how.only.erase(

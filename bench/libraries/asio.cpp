@@ -1,4 +1,5 @@
-// Boost.Asio's steady_timer, waited for without a handler's thread: one io_context, run in this thread.
+// Boost.Asio's steady_timer, waited for without a handler's
+// thread: one io_context, run in this thread.
 #include "../support/contender.hpp"
 
 #include <boost/asio/io_context.hpp>

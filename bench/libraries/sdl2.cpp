@@ -1,4 +1,5 @@
-// SDL 2's own delay. It takes whole milliseconds; asked for the next one, since early is not an option.
+// SDL 2's own delay. It takes whole milliseconds; asked for the
+// next one, since early is not an option.
 #include "../support/contender.hpp"
 
 #include <SDL2/SDL_timer.h>

@@ -28,7 +28,8 @@ concept estimator = requires(E e, const E c, nanoseconds length, nanoseconds ove
   e.begin();
 };
 
-/// A constant. spin_sleep 125 us on Linux; Dolphin 1 ms; PPSSPP 1.02; DuckStation 0.5; PCSX2 and OBS 1 to 2.
+/// A constant. spin_sleep 125 us on Linux; Dolphin 1 ms; PPSSPP 1.02;
+/// DuckStation 0.5; PCSX2 and OBS 1 to 2.
 class constant_margin {
  public:
   constexpr explicit constant_margin(nanoseconds margin) : margin_(margin) {}
@@ -48,7 +49,8 @@ class percent_margin {
   void begin() {}
 };
 
-/// Four times the granularity, assumed to be 0.5 ms outside Windows, and a sixth of the wait (DXVK).
+/// Four times the granularity, assumed to be 0.5 ms outside
+/// Windows, and a sixth of the wait (DXVK).
 class dxvk_margin {
  public:
   nanoseconds margin(nanoseconds length) const { return 4 * microseconds{500} + length / 6; }
@@ -80,7 +82,8 @@ class mean_sigma_margin {
   double estimate_ = 5e6, mean_ = 5e6, squares_ = 0, count_ = 1;  // ns
 };
 
-/// The average of all oversleeps, each with weight 1/100; sleeps that were not late do not count (MAME).
+/// The average of all oversleeps, each with weight 1/100; sleeps
+/// that were not late do not count (MAME).
 class mean_ema_margin {
  public:
   nanoseconds margin(nanoseconds) const { return nanoseconds{thousandths_ / 1000}; }
@@ -94,7 +97,8 @@ class mean_ema_margin {
   std::int64_t thousandths_ = 0;  // of a nanosecond, as there
 };
 
-/// The largest overhead of a 1 ms step, eased down by a thousandth each wait, and the step (Airbus sen).
+/// The largest overhead of a 1 ms step, eased down by a thousandth
+/// each wait, and the step (Airbus sen).
 class max_decay_margin {
  public:
   static constexpr nanoseconds step = milliseconds{1};
@@ -111,7 +115,8 @@ class max_decay_margin {
   double overhead_ = 1e6;  // ns
 };
 
-/// Up at once to the largest lateness, down by a fiftieth of the way each frame (gamescope's draw time).
+/// Up at once to the largest lateness, down by a fiftieth of the
+/// way each frame (gamescope's draw time).
 class peak_hold_margin {
  public:
   nanoseconds margin(nanoseconds) const { return peak_; }
@@ -125,7 +130,8 @@ class peak_hold_margin {
   nanoseconds peak_{0};
 };
 
-/// The last frame's oversleep; more than half of a frame is taken as none (MangoHud; bevy_framepace alike).
+/// The last frame's oversleep; more than half of a frame is taken as
+/// none (MangoHud; bevy_framepace alike).
 class last_frame_margin {
  public:
   nanoseconds margin(nanoseconds) const { return last_; }
@@ -138,7 +144,8 @@ class last_frame_margin {
   nanoseconds last_{0};
 };
 
-/// Calls `f(name, estimator)` with a fresh one of each kind that has a rule from the past or the length.
+/// Calls `f(name, estimator)` with a fresh one of each kind that
+/// has a rule from the past or the length.
 ///
 /// SDL's longest-sleep-of-this-call is not among them: it forgets everything between two waits.
 template <class F>

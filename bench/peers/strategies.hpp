@@ -2,7 +2,7 @@
 //
 //   template <machine M> void prepare(M&)               once, before the first wait
 //   template <machine M> void sleep_until(M&, instant)  one wait
-//   static constexpr bool small_slack                   the project runs its thread at 1 ns of slack
+//   static constexpr bool small_slack                   its thread runs at 1 ns of slack
 //
 // Written anew from descriptions of the projects named in each comment, with their defaults. They
 // take a deadline where some of the projects take a length; the length is then measured from the
@@ -62,7 +62,8 @@ struct spin : plain_strategy {
   }
 };
 
-/// One relative sleep of what is left but a constant, then the clock with yields or pauses between reads.
+/// One relative sleep of what is left but a constant, then the
+/// clock with yields or pauses between reads.
 ///
 /// spin_sleep 1.3 (125 us, yield, its defaults on Linux); Dolphin, PPSSPP, DuckStation, OBS, PCSX2
 /// (constants of 0.5 to 2 ms, pause).
@@ -144,7 +145,8 @@ class mean_sigma : public plain_strategy {
   mean_sigma_margin margin_;
 };
 
-/// Sleeps of 1 ms while more is left than the longest of this call took, a shorter one, then pauses.
+/// Sleeps of 1 ms while more is left than the longest of this
+/// call took, a shorter one, then pauses.
 ///
 /// SDL 3.2 and 3.4, SDL_DelayPrecise.
 struct in_call_max : plain_strategy {
@@ -171,7 +173,8 @@ struct in_call_max : plain_strategy {
   }
 };
 
-/// Tenths of the wait, then 1 ms sleeps, then sleeps of no length, and the last millisecond with pauses.
+/// Tenths of the wait, then 1 ms sleeps, then sleeps of no length,
+/// and the last millisecond with pauses.
 ///
 /// SDL's development line of 2025, SDL_DelayPrecise in five steps.
 struct staged : plain_strategy {
@@ -247,7 +250,8 @@ class mean_ema : public plain_strategy {
   mean_ema_margin margin_;
 };
 
-/// To 7 ms before, in steps of 1 ms while one more fits with the worst overhead, then the counter (Airbus sen).
+/// To 7 ms before, in steps of 1 ms while one more fits with the worst
+/// overhead, then the counter (Airbus sen).
 class max_decay : public plain_strategy {
  public:
   static constexpr bool small_slack = true;
@@ -262,7 +266,8 @@ class max_decay : public plain_strategy {
     rate_ = static_cast<double>(m.counter() - first) / static_cast<double>((ended - began).count());
   }
 
-  /// Ages the seed of 1 ms by 3000 waits, so that a short measurement sees what a long-lived thread has.
+  /// Ages the seed of 1 ms by 3000 waits, so that a short
+  /// measurement sees what a long-lived thread has.
   void settle() {
     for (int i = 0; i < 3000; ++i) margin_.begin();
   }
@@ -294,7 +299,8 @@ class max_decay : public plain_strategy {
   double rate_ = 1;  // counts a nanosecond
 };
 
-/// One sleep to the peak of past lateness before the deadline, the clock for the rest (gamescope's rule).
+/// One sleep to the peak of past lateness before the deadline, the
+/// clock for the rest (gamescope's rule).
 ///
 /// gamescope itself starts to draw where this one spins.
 class peak_hold : public plain_strategy {
@@ -314,7 +320,8 @@ class peak_hold : public plain_strategy {
   peak_hold_margin margin_;
 };
 
-/// One sleep, shorter by what the last one was too long; no spin, so half of them end early (MangoHud).
+/// One sleep, shorter by what the last one was too long; no spin,
+/// so half of them end early (MangoHud).
 class last_frame : public plain_strategy {
  public:
   template <machine M>
@@ -330,7 +337,8 @@ class last_frame : public plain_strategy {
   last_frame_margin margin_;
 };
 
-/// Calls `f(name, strategy)` with a fresh one of each, by the name that the tables and the pictures use.
+/// Calls `f(name, strategy)` with a fresh one of each, by the name
+/// that the tables and the pictures use.
 template <class F>
 void for_each_strategy(F f) {
   f("std", standard{});

@@ -70,7 +70,8 @@ class ours final : public contender {
 
 using contenders = std::vector<std::unique_ptr<contender>>;
 
-/// Makers of the real libraries that were found at configure time; bench/libraries adds itself here.
+/// Makers of the real libraries that were found at configure
+/// time; bench/libraries adds itself here.
 inline std::vector<std::unique_ptr<contender> (*)()>& libraries() {
   static std::vector<std::unique_ptr<contender> (*)()> all;
   return all;

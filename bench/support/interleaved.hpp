@@ -3,8 +3,8 @@
 // A repetition is a number of rounds; in a round every contender waits once, in an order that is
 // shuffled anew, so that none always follows the same neighbour. Where the contenders' CPU use
 // would spill over into each other's waits (a quota, a busy core) each has its turn as a block
-// instead, after a rest. Two identical contenders are the A/A control of every repetition: where they
-// disagree, the machine was doing something else, and the repetition is counted but not used.
+// instead, after a rest. Two identical contenders are the A/A control of every repetition: where
+// they disagree, the machine was doing something else, and the repetition is counted but not used.
 #pragma once
 
 #include "contender.hpp"
@@ -51,7 +51,8 @@ struct control_rule {
     return c;
   }
 
-  /// Under load every percentile moves; what is claimed there are factors of 1.1 on a plain sleep's p90.
+  /// Under load every percentile moves; what is claimed there are
+  /// factors of 1.1 on a plain sleep's p90.
   static control_rule for_load() { return {"kernel", "kernel-again", 1e18, 1, 1.1, 1e9}; }
 };
 

@@ -92,7 +92,8 @@ class json {
   bool first_ = true;
 };
 
-/// Writes a file, or standard output where the name is "-". @return false, and a line on stderr, if it cannot.
+/// Writes a file, or standard output where the name is "-". @return
+/// false, and a line on stderr, if it cannot.
 inline bool write_file(const std::string& name, const std::string& content) {
   std::FILE* file = name == "-" ? stdout : std::fopen(name.c_str(), "w");
   if (file == nullptr) {

@@ -1,5 +1,6 @@
-// What else the machine does while it is measured: nothing, a busy thread on every core, a CPU quota,
-// another scheduling policy. Linux; whatever is not allowed says why and is skipped by its caller.
+// What else the machine does while it is measured: nothing, a busy thread on every core, a CPU
+// quota, another scheduling policy. Linux; whatever is not allowed
+// says why and is skipped by its caller.
 #pragma once
 
 #include "thread_cost.hpp"
@@ -67,8 +68,8 @@ class busy_threads {
 
 /// Puts this process into a control group that may use `percent` of one core in each 100 ms.
 ///
-/// Version 1 or 2 of the cpu controller, whichever the machine has. The process goes back to where it
-/// was, and the group is removed, when this object ends.
+/// Version 1 or 2 of the cpu controller, whichever the machine has. The process goes back to where
+/// it was, and the group is removed, when this object ends.
 class cpu_quota {
  public:
   explicit cpu_quota(double percent) {

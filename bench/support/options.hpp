@@ -1,4 +1,5 @@
-// Command lines of the bench programs: `--name value` and `--name`, with a wrong one told in one line.
+// Command lines of the bench programs: `--name value` and
+// `--name`, with a wrong one told in one line.
 #pragma once
 
 #include <cstdio>

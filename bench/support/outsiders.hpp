@@ -57,7 +57,8 @@ inline std::vector<outsider> outsiders() {
     sample one;
     if (std::sscanf(line, "%" SCNd64 " %" SCNd64, &one.late, &one.cpu) == 2) all.push_back(one);
   };
-  // A line of the histogram: microseconds, and how many of them. What lies beyond is in its own line.
+  // A line of the histogram: microseconds, and how many of them.
+  // What lies beyond is in its own line.
   const auto read_cyclictest = [](const char* line, samples& all) {
     std::int64_t late = 0;
     std::int64_t times = 0;

@@ -1,4 +1,5 @@
-// The results of a comparison, for people (a table), for programs (JSON) and for spreadsheets (CSV).
+// The results of a comparison, for people (a table), for
+// programs (JSON) and for spreadsheets (CSV).
 #pragma once
 
 #include "facts.hpp"

@@ -118,7 +118,8 @@ struct difference {
   interval cpu;         ///< ns a wait, other − reference
 };
 
-/// Paired bootstrap: rounds are drawn with replacement, in blocks of ten since noise comes in bursts.
+/// Paired bootstrap: rounds are drawn with replacement, in
+/// blocks of ten since noise comes in bursts.
 inline difference compared(const samples& reference, const samples& other, int draws = 1000) {
   constexpr std::size_t block = 10;
   const std::size_t rounds = std::min(reference.size(), other.size());

@@ -1,5 +1,5 @@
-// Mistake that would live without it: a peer in the comparison that is slower, later or hungrier than
-// the project whose name it bears, so that the comparison is won against a strawman.
+// Mistake that would live without it: a peer in the comparison that is slower, later or hungrier
+// than the project whose name it bears, so that the comparison is won against a strawman.
 //
 // Each strategy of bench/peers runs on simulated time against a kernel that is 55 us late (5 us at
 // 1 ns of slack) and must do what is known of its project: how often it sleeps, how long it spins,
