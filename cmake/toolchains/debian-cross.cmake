@@ -1,4 +1,3 @@
-# Debian's cross compiler for one architecture, and qemu-user to run what it makes. Read by the files
 # beside this one, which set the architecture's names: GNU's and qemu's.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${punctual_qemu})
