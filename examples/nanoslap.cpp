@@ -8,7 +8,6 @@
 //   nanoslap --short          the rows of 1, 2 and 5, about 10 s
 //   nanoslap 0.001 0.016667   rows of these lengths, in seconds
 //   nanoslap --csv ...        the same for a program to read, in nanoseconds
-//
 // demo: --short
 // smoke: --csv 0 0.000001 0.001
 #include <punctual/sleep.hpp>
@@ -51,9 +50,7 @@ class series {
     elapsed_.push_back(clock_now(CLOCK_MONOTONIC) - from);
     cpu_.push_back(clock_now(CLOCK_THREAD_CPUTIME_ID) - ran);
   }
-  experience median() {
-    return {median_of(elapsed_), median_of(cpu_)};
-  }
+  experience median() { return {median_of(elapsed_), median_of(cpu_)}; }
 
  private:
   static nanoseconds median_of(std::vector<nanoseconds>& values) {
@@ -64,7 +61,8 @@ class series {
 };
 
 void system_sleep(nanoseconds length) {
-  timespec left{static_cast<time_t>(length.count() / 1'000'000'000), length.count() % 1'000'000'000};
+  timespec left{static_cast<time_t>(length.count() / 1'000'000'000),
+                length.count() % 1'000'000'000};
   while (nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
 }
@@ -121,7 +119,8 @@ int main(int argc, char** argv) {
     } else if (parse(argv[i], length)) {
       requests.push_back(length);
     } else {
-      std::fprintf(stderr, "nanoslap: '%s' is neither --csv, --short nor a length of 0 to 100 seconds\n",
+      std::fprintf(stderr,
+                   "nanoslap: '%s' is neither --csv, --short nor a length of 0 to 100 seconds\n",
                    argv[i]);
       return 2;
     }
@@ -136,13 +135,14 @@ int main(int argc, char** argv) {
   }
 
   if (csv) {
-    std::printf("requested_ns,nanosleep_ns,nanosleep_excess_ns,nanosleep_cpu_ns,punctual_ns,"
-                "punctual_excess_ns,punctual_cpu_ns\n");
+    std::printf(
+        "requested_ns,nanosleep_ns,nanosleep_excess_ns,nanosleep_cpu_ns,punctual_ns,"
+        "punctual_excess_ns,punctual_cpu_ns\n");
   } else {
     std::printf("%13s | %13s %13s %9s %9s | %13s %13s %9s %9s\n", "", "nanosleep", "", "", "",
                 "punctual", "", "", "");
-    std::printf("%13s | %13s %13s %9s %9s | %13s %13s %9s %9s\n", "Requested", "Experienced", "Excess",
-                "Error", "CPU us", "Experienced", "Excess", "Error", "CPU us");
+    std::printf("%13s | %13s %13s %9s %9s | %13s %13s %9s %9s\n", "Requested", "Experienced",
+                "Excess", "Error", "CPU us", "Experienced", "Excess", "Error", "CPU us");
   }
   const bool progress = !csv && isatty(STDOUT_FILENO) != 0;
   for (std::size_t row = 0; row < requests.size(); ++row) {
@@ -177,7 +177,9 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
   }
   if (!csv) {
-    std::printf("\nTimes in seconds, medians of 3 to 25 waits taken in turn; CPU a wait in microseconds.\n");
+    std::printf(
+        "\nTimes in seconds, medians of 3 to 25 waits taken in turn; CPU a wait in "
+        "microseconds.\n");
     if (shortened) std::printf("All 82 rows: %s (about 25 s). For a program: --csv.\n", argv[0]);
   }
   return 0;

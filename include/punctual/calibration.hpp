@@ -27,15 +27,15 @@ struct calibration {
   const char* counter_reason = "";  ///< what the counter is, or why it is not used
   double counter_mhz = 0;           ///< against the clock, over native waits; 0 while unknown
   fine_nanoseconds clock_read{0}, coarse_read{0}, counter_read{0};
-  fine_nanoseconds past_deadline{0};      ///< a whole wait whose deadline is long past
-  nanoseconds native_wait_cpu{0};         ///< CPU time of one native wait
-  nanoseconds shortest_native_wait{0};    ///< elapsed, asked for 1 ns
-  nanoseconds slack{-1};                  ///< of the calling thread; negative where there is none
-  nanoseconds tick{0};                    ///< native waits end on ticks of this period; 0: they do not
+  fine_nanoseconds past_deadline{0};    ///< a whole wait whose deadline is long past
+  nanoseconds native_wait_cpu{0};       ///< CPU time of one native wait
+  nanoseconds shortest_native_wait{0};  ///< elapsed, asked for 1 ns
+  nanoseconds slack{-1};                ///< of the calling thread; negative where there is none
+  nanoseconds tick{0};  ///< native waits end on ticks of this period; 0: they do not
   int extra_ticks = 0;
   std::array<margin_report, 4> overshoot{};  ///< at 0.1, 1, 4 and 16.667 ms
   std::uint32_t native_waits = 0;            ///< made while measuring
-  nanoseconds took{0};                       ///< 0: never calibrated; the rest is from ordinary waits
+  nanoseconds took{0};  ///< 0: never calibrated; the rest is from ordinary waits
 };
 
 /// The process's last calibration.
@@ -86,7 +86,8 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
     return best;
   };
   found.clock_read = cost_of([&] { static_cast<void>(system_.now(clock_kind::monotonic)); });
-  found.coarse_read = cost_of([&] { static_cast<void>(system_.coarse_now(clock_kind::monotonic)); });
+  found.coarse_read =
+      cost_of([&] { static_cast<void>(system_.coarse_now(clock_kind::monotonic)); });
   if (counter_) found.counter_read = cost_of([&] { static_cast<void>(system_.counter()); });
   found.past_deadline = cost_of([&] {
     receipt did;
@@ -119,14 +120,13 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
   };
   if (budget > nanoseconds::zero()) sample(nanoseconds{1});
   // Lengths in an order that learns most from the least time; on ticks their variety also varies the phase.
-  constexpr std::array<int, 16> microseconds{1000, 100, 100, 1000, 250, 4000, 100, 1000,
-                                             500,  2000, 100, 4000, 1000, 250, 100, 1000};
+  constexpr std::array<int, 16> microseconds{1000, 100,  100, 1000, 250,  4000, 100, 1000,
+                                             500,  2000, 100, 4000, 1000, 250,  100, 1000};
   for (std::size_t i = 0;; ++i) {
     const nanoseconds length = std::chrono::microseconds{microseconds[i % microseconds.size()]};
     const nanoseconds spent = between(began, system_.now(clock_kind::monotonic));
     // A wait must fit with its overshoot, as far as that is known; a tick that was seen once gets its second look.
-    const nanoseconds overshoot =
-        long_overshoots == 1 ? nanoseconds::zero() : plans.margin(length);
+    const nanoseconds overshoot = long_overshoots == 1 ? nanoseconds::zero() : plans.margin(length);
     if (spent + length + overshoot > limit || i > 10'000) break;
     if (!sample(length)) break;
   }
@@ -176,14 +176,22 @@ inline std::string ns(fine_nanoseconds t) { return formatted("%.1f ns", t.count(
 
 inline const char* reason(margin_reason why) {
   switch (why) {
-    case margin_reason::seeded: return "a first guess, nothing learned at this length yet";
-    case margin_reason::learned: return "learned quantile";
-    case margin_reason::lattice: return "last tick before the deadline";
-    case margin_reason::too_short: return "shorter than the kernel can serve: spun";
-    case margin_reason::capped: return "capped by max_margin";
-    case margin_reason::budget: return "CPU budget used up";
-    case margin_reason::oversubscribed: return "descheduled while spinning: spins less";
-    case margin_reason::sampling: return "native wait made to learn";
+    case margin_reason::seeded:
+      return "a first guess, nothing learned at this length yet";
+    case margin_reason::learned:
+      return "learned quantile";
+    case margin_reason::lattice:
+      return "last tick before the deadline";
+    case margin_reason::too_short:
+      return "shorter than the kernel can serve: spun";
+    case margin_reason::capped:
+      return "capped by max_margin";
+    case margin_reason::budget:
+      return "CPU budget used up";
+    case margin_reason::oversubscribed:
+      return "descheduled while spinning: spins less";
+    case margin_reason::sampling:
+      return "native wait made to learn";
   }
   return "";
 }
@@ -191,9 +199,9 @@ inline const char* reason(margin_reason why) {
 inline void add_margins(std::string& text, const margin_report* first, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const margin_report& m = first[i];
-    text += "  " + formatted("%9.3f ms", in_us(m.length) / 1e3) + ": margin " + us(m.margin.margin) +
-            " (" + reason(m.margin.why) + "; quantile " + us(m.margin.quantile) + ", " +
-            std::to_string(m.margin.samples) + " samples";
+    text += "  " + formatted("%9.3f ms", in_us(m.length) / 1e3) + ": margin " +
+            us(m.margin.margin) + " (" + reason(m.margin.why) + "; quantile " +
+            us(m.margin.quantile) + ", " + std::to_string(m.margin.samples) + " samples";
     if (m.margin.tick > nanoseconds::zero()) {
       text += ", tick " + us(m.margin.tick) + " + " + std::to_string(m.margin.extra_ticks);
     }
@@ -206,10 +214,12 @@ inline void add_margins(std::string& text, const margin_report* first, std::size
 /// Explains a calibration in lines for people. May allocate and throw bad_alloc.
 inline std::string to_text(const calibration& c) {
   using namespace report_text;
-  std::string text = std::string("platform ") + c.platform + ", native wait " + c.native_call + "\n";
+  std::string text =
+      std::string("platform ") + c.platform + ", native wait " + c.native_call + "\n";
   text += "counter: " + std::string(c.counter_used ? "used, " : "not used, ") + c.counter_reason;
   if (c.counter_mhz > 0) {
-    text += formatted(", %.3f MHz", c.counter_mhz) + " measured against the clock over native waits";
+    text +=
+        formatted(", %.3f MHz", c.counter_mhz) + " measured against the clock over native waits";
   }
   text += "\n";
   if (c.took > nanoseconds::zero()) {
@@ -222,8 +232,8 @@ inline std::string to_text(const calibration& c) {
   text += c.slack < nanoseconds::zero() ? std::string("timer slack: none on this platform\n")
                                         : "timer slack of this thread: " + us(c.slack) + "\n";
   text += c.tick > nanoseconds::zero()
-              ? "tick: native waits end every " + us(c.tick) + ", " + std::to_string(c.extra_ticks) +
-                    " extra\n"
+              ? "tick: native waits end every " + us(c.tick) + ", " +
+                    std::to_string(c.extra_ticks) + " extra\n"
               : std::string("tick: none seen, native waits end at any time\n");
   text += "overshoot and margin by length:\n";
   add_margins(text, c.overshoot.data(), c.overshoot.size());
@@ -238,22 +248,21 @@ inline std::string to_text(const calibration& c) {
 inline std::string to_json(const calibration& c) {
   using namespace report_text;
   const auto number = [](double value) { return formatted("%.3f", value); };
-  std::string text = std::string("{\"platform\":\"") + c.platform + "\",\"native_call\":\"" +
-                     c.native_call + "\",\"counter_used\":" + (c.counter_used ? "true" : "false") +
-                     ",\"counter_reason\":\"" + c.counter_reason +
-                     "\",\"counter_mhz\":" + formatted("%.6f", c.counter_mhz) +
-                     ",\"clock_read_ns\":" + number(c.clock_read.count()) +
-                     ",\"coarse_read_ns\":" + number(c.coarse_read.count()) +
-                     ",\"counter_read_ns\":" + number(c.counter_read.count()) +
-                     ",\"past_deadline_ns\":" + number(c.past_deadline.count()) +
-                     ",\"native_wait_cpu_ns\":" + std::to_string(c.native_wait_cpu.count()) +
-                     ",\"shortest_native_wait_ns\":" +
-                     std::to_string(c.shortest_native_wait.count()) +
-                     ",\"slack_ns\":" + std::to_string(c.slack.count()) +
-                     ",\"tick_ns\":" + std::to_string(c.tick.count()) +
-                     ",\"extra_ticks\":" + std::to_string(c.extra_ticks) +
-                     ",\"native_waits\":" + std::to_string(c.native_waits) +
-                     ",\"took_ns\":" + std::to_string(c.took.count()) + ",\"overshoot\":[";
+  std::string text =
+      std::string("{\"platform\":\"") + c.platform + "\",\"native_call\":\"" + c.native_call +
+      "\",\"counter_used\":" + (c.counter_used ? "true" : "false") + ",\"counter_reason\":\"" +
+      c.counter_reason + "\",\"counter_mhz\":" + formatted("%.6f", c.counter_mhz) +
+      ",\"clock_read_ns\":" + number(c.clock_read.count()) +
+      ",\"coarse_read_ns\":" + number(c.coarse_read.count()) +
+      ",\"counter_read_ns\":" + number(c.counter_read.count()) +
+      ",\"past_deadline_ns\":" + number(c.past_deadline.count()) +
+      ",\"native_wait_cpu_ns\":" + std::to_string(c.native_wait_cpu.count()) +
+      ",\"shortest_native_wait_ns\":" + std::to_string(c.shortest_native_wait.count()) +
+      ",\"slack_ns\":" + std::to_string(c.slack.count()) +
+      ",\"tick_ns\":" + std::to_string(c.tick.count()) +
+      ",\"extra_ticks\":" + std::to_string(c.extra_ticks) +
+      ",\"native_waits\":" + std::to_string(c.native_waits) +
+      ",\"took_ns\":" + std::to_string(c.took.count()) + ",\"overshoot\":[";
   for (std::size_t i = 0; i < c.overshoot.size(); ++i) {
     const margin_report& m = c.overshoot[i];
     text += std::string(i == 0 ? "" : ",") + "{\"length_ns\":" + std::to_string(m.length.count()) +
@@ -267,7 +276,8 @@ inline std::string to_json(const calibration& c) {
 /// Explains a sleeper's margins in lines for people, to be sent with a bug report.
 inline std::string to_text(const sleeper_report& r) {
   using namespace report_text;
-  std::string text = std::string("platform ") + r.platform + ", native wait " + r.native_call + "\n";
+  std::string text =
+      std::string("platform ") + r.platform + ", native wait " + r.native_call + "\n";
   text += "counter: " + std::string(r.counter_used ? "used, " : "not used, ") + r.counter_reason;
   if (r.counter_mhz > 0) text += formatted(", %.3f MHz", r.counter_mhz);
   text += "\ntuning: punctuality " + formatted("%g", r.how.punctuality) + ", cpu_budget " +

@@ -58,7 +58,8 @@ class published {
   }
 
  private:
-  static constexpr std::size_t count = (sizeof(T) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  static constexpr std::size_t count =
+      (sizeof(T) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   using words = std::array<std::uint64_t, count>;
 
   std::atomic<std::uint32_t> version_{0};

@@ -61,9 +61,8 @@ constexpr std::uint64_t multiply_divide(std::uint64_t a, std::uint64_t b, std::u
   if (a == 0 || b == 0) return 0;
   if (c == 0) return most;
 #if PUNCTUAL_HAS_INT128
-  __extension__ using wide = unsigned __int128;
-  const wide product = static_cast<wide>(a) * b;
-  const wide quotient = product / c;
+  const unsigned_128 product = static_cast<unsigned_128>(a) * b;
+  const unsigned_128 quotient = product / c;
   if (quotient >= most) return most;
   return static_cast<std::uint64_t>(quotient) + (how == rounding::up && product % c != 0 ? 1 : 0);
 #else
@@ -73,15 +72,19 @@ constexpr std::uint64_t multiply_divide(std::uint64_t a, std::uint64_t b, std::u
 
 /// Adds, staying at the far end instead of overflowing.
 constexpr nanoseconds saturating_add(nanoseconds a, nanoseconds b) noexcept {
-  if (b.count() > 0 && a.count() > nanoseconds::max().count() - b.count()) return nanoseconds::max();
-  if (b.count() < 0 && a.count() < nanoseconds::min().count() - b.count()) return nanoseconds::min();
+  if (b.count() > 0 && a.count() > nanoseconds::max().count() - b.count())
+    return nanoseconds::max();
+  if (b.count() < 0 && a.count() < nanoseconds::min().count() - b.count())
+    return nanoseconds::min();
   return a + b;
 }
 
 /// Subtracts, staying at the far end instead of overflowing.
 constexpr nanoseconds saturating_subtract(nanoseconds a, nanoseconds b) noexcept {
-  if (b.count() < 0 && a.count() > nanoseconds::max().count() + b.count()) return nanoseconds::max();
-  if (b.count() > 0 && a.count() < nanoseconds::min().count() + b.count()) return nanoseconds::min();
+  if (b.count() < 0 && a.count() > nanoseconds::max().count() + b.count())
+    return nanoseconds::max();
+  if (b.count() > 0 && a.count() < nanoseconds::min().count() + b.count())
+    return nanoseconds::min();
   return a - b;
 }
 
@@ -120,7 +123,8 @@ constexpr nanoseconds from_floating(double count) noexcept {
   if (is_infinite(count)) return is_negative(count) ? nanoseconds::min() : nanoseconds::max();
   // In units of Period, so that a count which nanoseconds can hold is never rounded below itself.
   using exact = std::chrono::duration<double, Period>;
-  constexpr double scale = static_cast<double>(Period::num) / static_cast<double>(Period::den) * 1e9;
+  constexpr double scale =
+      static_cast<double>(Period::num) / static_cast<double>(Period::den) * 1e9;
   constexpr double end = 9223372036854775808.0;  // 2^63
   if (count >= end / scale) return nanoseconds::max();
   if (count <= -end / scale) return nanoseconds::min();
@@ -142,9 +146,9 @@ constexpr nanoseconds from_integral(Rep count) noexcept {
   const auto bits = static_cast<std::uint64_t>(count);
   const std::uint64_t magnitude = negative ? std::uint64_t{0} - bits : bits;
   // Up means towards later: away from zero for positive counts, towards it for negative ones.
-  const std::uint64_t whole = multiply_divide(
-      magnitude, static_cast<std::uint64_t>(to_nano::num), static_cast<std::uint64_t>(to_nano::den),
-      negative ? rounding::down : rounding::up);
+  const std::uint64_t whole = multiply_divide(magnitude, static_cast<std::uint64_t>(to_nano::num),
+                                              static_cast<std::uint64_t>(to_nano::den),
+                                              negative ? rounding::down : rounding::up);
   constexpr auto most = static_cast<std::uint64_t>(nanoseconds::max().count());
   if (negative) {
     return whole > most ? nanoseconds::min() : nanoseconds{-static_cast<std::int64_t>(whole)};

@@ -46,7 +46,8 @@ struct tuning {
   }
 
  private:
-  static constexpr double clamped(double value, double least, double most, double otherwise) noexcept {
+  static constexpr double clamped(double value, double least, double most,
+                                  double otherwise) noexcept {
     if (conversion::is_nan(value)) return otherwise;
     return value < least ? least : (value > most ? most : value);
   }

@@ -39,7 +39,8 @@ double duty_with_slack(unsigned long slack, const std::atomic<bool>* go = nullpt
 
 }  // namespace
 
-TEST_CASE("b06a: under a slack of 5 ms the library is late far less often than the kernel", "[cases][b06]") {
+TEST_CASE("b06a: under a slack of 5 ms the library is late far less often than the kernel",
+          "[cases][b06]") {
   std::thread([] {
     ::prctl(PR_SET_TIMERSLACK, 5'000'000UL, 0, 0, 0);
     int ours = 0;

@@ -25,14 +25,24 @@ std::uint64_t exactly(std::uint64_t a, std::uint64_t b, std::uint64_t c, bool up
 }
 }  // namespace
 
-TEST_CASE("b16: ticks to nanoseconds and back is exact, monotone and saturates", "[cases][b16][G5]") {
+TEST_CASE("b16: ticks to nanoseconds and back is exact, monotone and saturates",
+          "[cases][b16][G5]") {
   const std::vector<std::uint64_t> frequencies{
       32'768,     1'000'000,     3'579'545,     10'000'000,    19'200'000,
       24'000'000, 1'000'000'000, 2'096'004'000, 3'700'000'000, 5'000'000'000};
-  std::vector<std::uint64_t> ticks{0, 1, (1ULL << 32) - 1, 1ULL << 32, (1ULL << 32) + 1,
-                                   (1ULL << 53) - 1, 1ULL << 53, (1ULL << 53) + 1,
-                                   17'999'999'999ULL, 18'000'000'000ULL, 18'000'000'001ULL,
-                                   1ULL << 60, (1ULL << 63) - 1};
+  std::vector<std::uint64_t> ticks{0,
+                                   1,
+                                   (1ULL << 32) - 1,
+                                   1ULL << 32,
+                                   (1ULL << 32) + 1,
+                                   (1ULL << 53) - 1,
+                                   1ULL << 53,
+                                   (1ULL << 53) + 1,
+                                   17'999'999'999ULL,
+                                   18'000'000'000ULL,
+                                   18'000'000'001ULL,
+                                   1ULL << 60,
+                                   (1ULL << 63) - 1};
   std::mt19937_64 random(16);
   for (int i = 0; i < 100'000; ++i) ticks.push_back(random() >> (random() % 64));
   std::sort(ticks.begin(), ticks.end());
@@ -57,7 +67,8 @@ TEST_CASE("b16: ticks to nanoseconds and back is exact, monotone and saturates",
 }
 
 TEST_CASE("b16: waits are right after 104 days and after 146 years of uptime", "[cases][b16]") {
-  for (const auto uptime : {nanoseconds(0), nanoseconds(9'000'000'000'000'000), nanoseconds(1LL << 62)}) {
+  for (const auto uptime :
+       {nanoseconds(0), nanoseconds(9'000'000'000'000'000), nanoseconds(1LL << 62)}) {
     testing::simulation world{instant{uptime}};
     world.counter_jumps(INT64_MAX);  // a counter that has been running for as long
     basic_sleeper<testing::simulated_platform> s{tuning{}, testing::simulated_platform{world}};

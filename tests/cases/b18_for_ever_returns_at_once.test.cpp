@@ -27,7 +27,8 @@ TEST_CASE("b18: the largest durations are still waited for after 300 ms, with at
     start([] { sleep_for(std::chrono::seconds{INT64_MAX}); });
     start([] { sleep_for(std::chrono::hours::max()); });
     start([] { sleep_for(std::chrono::duration<double>(1e300)); });
-    start([] { sleep_for(std::chrono::duration<double>(std::numeric_limits<double>::infinity())); });
+    start(
+        [] { sleep_for(std::chrono::duration<double>(std::numeric_limits<double>::infinity())); });
     start([] { sleep_until(steady::time_point::max()); });
     start([] { sleep_until(std::chrono::system_clock::time_point::max()); });
     std::this_thread::sleep_for(300ms);

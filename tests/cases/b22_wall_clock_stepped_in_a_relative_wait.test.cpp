@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/punctual.hpp>
 #include <punctual/testing/simulated_platform.hpp>
@@ -10,7 +11,8 @@
 using namespace std::chrono_literals;
 using namespace punctual;
 
-TEST_CASE("b22: steady and relative waits do not notice a step of the wall clock", "[cases][b22][G11]") {
+TEST_CASE("b22: steady and relative waits do not notice a step of the wall clock",
+          "[cases][b22][G11]") {
   for (const auto step : {nanoseconds(-3600s), nanoseconds(3600s), nanoseconds(87'660h)}) {
     testing::simulation world;
     world.kernel = [](const testing::native_request& r) { return later(r.until, 60us); };
@@ -31,7 +33,8 @@ bool dies_of_wall_clock_sleeps() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, nr))),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_nanosleep, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, args[0]))),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+               static_cast<std::uint32_t>(offsetof(seccomp_data, args[0]))),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CLOCK_REALTIME, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

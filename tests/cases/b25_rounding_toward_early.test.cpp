@@ -20,8 +20,8 @@ nanoseconds now_of(clockid_t clock) {
 TEST_CASE("b25: elapsed is never below what was asked, in any sample", "[cases][b25][G1]") {
   int early = 0;
   for (int i = 0; i < 5000; ++i) {
-    const nanoseconds lengths[] = {1ns,        999ns,       1us,         10'500ns, 49'999ns,
-                                   999'999ns,  1ms,         1'000'001ns, 7'300us};
+    const nanoseconds lengths[] = {1ns,       999ns, 1us,         10'500ns, 49'999ns,
+                                   999'999ns, 1ms,   1'000'001ns, 7'300us};
     // The long ones less often: 5000 waits in about 4 s.
     const nanoseconds length = lengths[i % 50 == 0 ? 5 + (i / 50) % 4 : i % 5];
     const nanoseconds from = now_of(CLOCK_MONOTONIC);

@@ -20,11 +20,15 @@ using punctual::testing::native_request;
 using punctual::testing::simulated_platform;
 using punctual::testing::simulation;
 
-TEST_CASE("b27: a migration before, in and after a wait is never early nor 5 ms late", "[cases][b27][G7]") {
-  for (const auto ticks : {3'353'606'400LL, -3'353'606'400LL, 419'200LL, -419'200LL}) {  // 1.6 s, 200 us
+TEST_CASE("b27: a migration before, in and after a wait is never early nor 5 ms late",
+          "[cases][b27][G7]") {
+  for (const auto ticks :
+       {3'353'606'400LL, -3'353'606'400LL, 419'200LL, -419'200LL}) {  // 1.6 s, 200 us
     simulation world;
     int draw = 0;
-    world.kernel = [&draw](const native_request& r) { return later(r.until, 30us + (++draw % 31) * 1us); };
+    world.kernel = [&draw](const native_request& r) {
+      return later(r.until, 30us + (++draw % 31) * 1us);
+    };
     basic_sleeper<simulated_platform> s{tuning{}, simulated_platform{world}};
     for (int i = 0; i < 40; ++i) s.sleep_for(2ms);
     bool away = false;
@@ -34,7 +38,8 @@ TEST_CASE("b27: a migration before, in and after a wait is never early nor 5 ms 
     };
     for (int i = 0; i < 300; ++i) {
       const instant due = world.time() + 2ms;
-      const auto at = i % 3 == 0 ? nanoseconds(10us) : (i % 3 == 1 ? nanoseconds(1999us) : nanoseconds(2001us));
+      const auto at =
+          i % 3 == 0 ? nanoseconds(10us) : (i % 3 == 1 ? nanoseconds(1999us) : nanoseconds(2001us));
       world.after(at - (i % 3 == 1 ? (i % 7) * 100ns : 0ns), migrate);
       s.sleep_until(due);
       CHECK(world.time() >= due);
@@ -57,7 +62,8 @@ TEST_CASE("b27: calibration that straddles cores still finds the rate", "[cases]
   }
 }
 
-TEST_CASE("b27: a thread that is moved between cores every 200 us is never early", "[cases][b27][G1]") {
+TEST_CASE("b27: a thread that is moved between cores every 200 us is never early",
+          "[cases][b27][G1]") {
   if (std::thread::hardware_concurrency() < 2) return;
   const auto run = [](bool moved, int& early) {
     std::atomic<pid_t> waiter{0};

@@ -2,6 +2,7 @@
 // file or from CPUID, and never revisited.
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/punctual.hpp>
 #include <punctual/testing/simulated_platform.hpp>
@@ -32,7 +33,8 @@ double measured_rate() {
   const clock_sample from = tightest();
   std::this_thread::sleep_for(1500ms);
   const clock_sample to = tightest();
-  return static_cast<double>(to.count - from.count) / static_cast<double>((to.at - from.at).count());
+  return static_cast<double>(to.count - from.count) /
+         static_cast<double>((to.at - from.at).count());
 }
 
 }  // namespace

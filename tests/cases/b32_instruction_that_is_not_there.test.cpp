@@ -2,6 +2,7 @@
 // asking, or a counter read where the kernel makes it fault.
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/punctual.hpp>
 

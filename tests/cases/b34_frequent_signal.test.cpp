@@ -14,7 +14,8 @@ using namespace punctual;
 TEST_CASE("b34: a signal every millisecond neither lengthens nor shortens waits of 100 ms",
           "[cases][b34][G3]") {
   for (const int flags : {0, SA_RESTART}) {
-    struct sigaction action {}, before {};
+    struct sigaction action {
+    }, before{};
     action.sa_handler = [](int) {};
     action.sa_flags = flags;
     ::sigaction(SIGALRM, &action, &before);

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/punctual.hpp>
 

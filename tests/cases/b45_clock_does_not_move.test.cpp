@@ -48,7 +48,8 @@ struct scene {
 
 }  // namespace
 
-TEST_CASE("b45a: a clock that never moves makes the wait give up, within 2000 looks", "[cases][b45]") {
+TEST_CASE("b45a: a clock that never moves makes the wait give up, within 2000 looks",
+          "[cases][b45]") {
   scene s;
   odd_clock::shows = [] { return nanoseconds(1s); };
   // The host's sleep returns at once as well: nothing moves but our own steps.
@@ -66,7 +67,8 @@ TEST_CASE("b45a: a clock that never moves makes the wait give up, within 2000 lo
   CHECK(honest.steps() <= 20'000);
 }
 
-TEST_CASE("b45a: a dead steady clock makes waits on it give up within 10 000 steps", "[cases][b45]") {
+TEST_CASE("b45a: a dead steady clock makes waits on it give up within 10 000 steps",
+          "[cases][b45]") {
   scene s;
   s.world.monotonic_stands_still = true;
   s.world.kernel = [](const native_request& r) { return r.now; };
@@ -101,7 +103,8 @@ TEST_CASE("b45d: clocks at 100 times and a hundredth of the pace are never early
     scene s;
     const nanoseconds start = s.since();
     odd_clock::shows = [&] {
-      return nanoseconds(static_cast<std::int64_t>(static_cast<double>((s.since() - start).count()) * pace));
+      return nanoseconds(
+          static_cast<std::int64_t>(static_cast<double>((s.since() - start).count()) * pace));
     };
     const auto due = odd_clock::now() + 500ms;
     const receipt did = s.sleeper.sleep_until(due);
@@ -114,7 +117,8 @@ TEST_CASE("b45d: clocks at 100 times and a hundredth of the pace are never early
   }
 }
 
-TEST_CASE("b45: a user's clock that is stepped ends its wait within a second", "[cases][b45][G11]") {
+TEST_CASE("b45: a user's clock that is stepped ends its wait within a second",
+          "[cases][b45][G11]") {
   scene s;
   nanoseconds offset{0};
   odd_clock::shows = [&] { return s.since() + offset; };

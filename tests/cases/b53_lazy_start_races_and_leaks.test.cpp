@@ -12,7 +12,8 @@
 using namespace std::chrono_literals;
 using namespace punctual;
 
-TEST_CASE("b53: sixteen threads make their first call together, then mix all calls", "[cases][b53][threads]") {
+TEST_CASE("b53: sixteen threads make their first call together, then mix all calls",
+          "[cases][b53][threads]") {
   std::atomic<bool> go{false};
   std::atomic<int> early{0};
   std::atomic<std::size_t> described{0};
@@ -24,10 +25,18 @@ TEST_CASE("b53: sixteen threads make their first call together, then mix all cal
       for (int k = i; steady::now() < end; ++k) {
         const instant due = steady::now() + nanoseconds{(k % 13) * 37'000};
         switch (k % 5) {
-          case 0: sleep_until(due); break;
-          case 1: block_until(due); break;
-          case 2: spin_until(due); break;
-          case 3: sleep_until(std::chrono::system_clock::now() + (due - steady::now())); continue;
+          case 0:
+            sleep_until(due);
+            break;
+          case 1:
+            block_until(due);
+            break;
+          case 2:
+            spin_until(due);
+            break;
+          case 3:
+            sleep_until(std::chrono::system_clock::now() + (due - steady::now()));
+            continue;
           default:
             if (k % 50 == 4) calibrate(2ms);
             if (k % 70 == 4) set_default_tuning(tuning{});

@@ -3,6 +3,7 @@
 // into the limit at which the kernel ends it.
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/host.hpp>
 #include <punctual/platform/portable_host.hpp>

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/punctual.hpp>
 
@@ -31,8 +32,11 @@ instant kernel_clock(clockid_t clock = CLOCK_MONOTONIC) {
 /// Log-uniform lengths from 1 ns to `longest`.
 class lengths {
  public:
-  explicit lengths(nanoseconds longest) : exponent_(0, std::log(static_cast<double>(longest.count()))) {}
-  nanoseconds next() { return nanoseconds{static_cast<std::int64_t>(std::exp(exponent_(random_)))}; }
+  explicit lengths(nanoseconds longest)
+      : exponent_(0, std::log(static_cast<double>(longest.count()))) {}
+  nanoseconds next() {
+    return nanoseconds{static_cast<std::int64_t>(std::exp(exponent_(random_)))};
+  }
 
  private:
   std::mt19937_64 random_{11};
@@ -69,7 +73,8 @@ TEST_CASE("ten thousand real waits of 1 ns to 20 ms are never early", "[contract
   CHECK(early_waits(long_run() ? 100'000 : 10'000, 20ms) == 0);
 }
 
-TEST_CASE("waits on every clock and in every family are never early on that clock", "[contract][G1]") {
+TEST_CASE("waits on every clock and in every family are never early on that clock",
+          "[contract][G1]") {
   lengths length(5ms);
   int early = 0;
   for (int i = 0; i < 600; ++i) {
@@ -86,7 +91,8 @@ TEST_CASE("waits on every clock and in every family are never early on that cloc
     sleep_for(relative);
     early += kernel_clock() - from < relative;
 
-    const auto own = half_speed::now() + std::chrono::ceil<std::chrono::microseconds>(length.next());
+    const auto own =
+        half_speed::now() + std::chrono::ceil<std::chrono::microseconds>(length.next());
     const receipt did = sleep_until(own);
     early += half_speed::now() < own;
     early += did.why != outcome::reached && did.why != outcome::already_past;
@@ -94,7 +100,8 @@ TEST_CASE("waits on every clock and in every family are never early on that cloc
   CHECK(early == 0);
 }
 
-TEST_CASE("waits are not early when the sleeping call is refused, and do not burn", "[contract][G1][G6]") {
+TEST_CASE("waits are not early when the sleeping call is refused, and do not burn",
+          "[contract][G1][G6]") {
   for (const int error : {EPERM, ENOSYS, EINVAL}) {
     const int code = support::in_child([error] {
       if (!support::refuse_calls({SYS_clock_nanosleep}, error)) return 77;
@@ -116,7 +123,8 @@ TEST_CASE("waits are not early when the sleeping call is refused, and do not bur
   }
 }
 
-TEST_CASE("with every blocking call refused, sleep_* still waits and block_* gives up", "[contract][G1]") {
+TEST_CASE("with every blocking call refused, sleep_* still waits and block_* gives up",
+          "[contract][G1]") {
   const int code = support::in_child([] {
     if (!support::refuse_calls({SYS_clock_nanosleep, SYS_futex, SYS_ppoll}, EPERM)) return 77;
     if (early_waits(200, 5ms) != 0) return 1;

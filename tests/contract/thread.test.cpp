@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/punctual.hpp>
 
@@ -87,6 +88,7 @@ TEST_CASE("signal mask, scheduling and affinity are what they were", "[contract]
 
 TEST_CASE("waits are not cancellation points, and the cancellation state is what it was",
           "[contract][G8][threads]") {
+  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
   struct shared {
     std::atomic<bool> waiting{false};
     std::atomic<int> state{-1}, type{-1};
@@ -123,6 +125,7 @@ TEST_CASE("waits are not cancellation points, and the cancellation state is what
 }
 
 TEST_CASE("after a thread's first wait, no wait allocates memory", "[contract][G4]") {
+  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
   sleep_for(100us);
   const auto in_use = [] {
     const auto info = ::mallinfo2();
@@ -139,11 +142,13 @@ TEST_CASE("after a thread's first wait, no wait allocates memory", "[contract][G
   CHECK(in_use() == before);
 }
 
-TEST_CASE("waits make only the calls that waiting needs: no lock, no memory, no thread", "[contract][G4]") {
+TEST_CASE("waits make only the calls that waiting needs: no lock, no memory, no thread",
+          "[contract][G4]") {
+  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
   const int code = support::in_child([] {
     sleep_for(1ms);
-    if (!support::die_of_calls_except({SYS_exit_group, SYS_exit, SYS_clock_nanosleep, SYS_prctl,
-                                       SYS_clock_gettime})) {
+    if (!support::die_of_calls_except(
+            {SYS_exit_group, SYS_exit, SYS_clock_nanosleep, SYS_prctl, SYS_clock_gettime})) {
       return 77;
     }
     for (int i = 0; i < 200; ++i) {

@@ -14,9 +14,6 @@
 
 namespace support {
 
-/// Marks a test that cannot run here, loudly.
-inline void skip(const char* why) { std::printf("SKIPPED: %s\n", why); }
-
 constexpr int hung = -1000;
 
 /// Waits for a child; its exit status, minus the signal that killed it, or `hung`.
@@ -41,7 +38,8 @@ pid_t start_child(Body body) {
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    for (const int fatal : {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT}) ::signal(fatal, SIG_DFL);
+    for (const int fatal : {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTERM, SIGINT})
+      ::signal(fatal, SIG_DFL);
     const int code = body();
     std::fflush(nullptr);
     ::_exit(code);

@@ -22,10 +22,11 @@ namespace support {
 inline bool filter_calls(std::initializer_list<int> listed, std::uint32_t for_listed,
                          std::uint32_t otherwise) {
   std::vector<sock_filter> program;
-  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                             static_cast<std::uint32_t>(offsetof(seccomp_data, nr))));
+  program.push_back(
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, nr))));
   for (const int number : listed) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1));
+    program.push_back(
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1));
     program.push_back(BPF_STMT(BPF_RET | BPF_K, for_listed));
   }
   program.push_back(BPF_STMT(BPF_RET | BPF_K, otherwise));

@@ -59,7 +59,8 @@ TEST_CASE("no wait of any length is early, on any kernel noise", "[sleeper][G1]"
     const instant due = m.world.time() + length;
     const receipt did = m.sleeper.sleep_until(due);
     early += m.world.time() < due;
-    misreported += did.late < 0ns || (did.why != outcome::reached && did.why != outcome::already_past);
+    misreported +=
+        did.late < 0ns || (did.why != outcome::reached && did.why != outcome::already_past);
   }
   CHECK(early == 0);
   CHECK(misreported == 0);
@@ -193,7 +194,8 @@ TEST_CASE("a clock that stands still makes every family give up", "[sleeper][G6]
   }
 }
 
-TEST_CASE("on a clock with steps of 4 ms the kernel holds the thread, not the spin", "[sleeper][G6]") {
+TEST_CASE("on a clock with steps of 4 ms the kernel holds the thread, not the spin",
+          "[sleeper][G6]") {
   machine m;
   m.world.precise = [](instant t) { return t - t.time_since_epoch() % 4'000'000ns; };
   m.world.kernel = [](const native_request& r) {
@@ -214,7 +216,8 @@ TEST_CASE("on a clock with steps of 4 ms the kernel holds the thread, not the sp
   CHECK(share < 0.05);
 }
 
-TEST_CASE("a spin on a clock that turns out to have long steps is handed to the kernel", "[sleeper][G6]") {
+TEST_CASE("a spin on a clock that turns out to have long steps is handed to the kernel",
+          "[sleeper][G6]") {
   machine m(5ms);  // so late that a wait of 1 ms is all spin
   m.warm_up(1ms, 100);
   m.warm_up(16'667us, 100);
@@ -230,7 +233,7 @@ TEST_CASE("a spin on a clock that turns out to have long steps is handed to the 
   }
 }
 
-TEST_CASE("zero, negative and NaN lengths return at once; the far end waits", "[sleeper][G5]") {
+TEST_CASE("zero, negative and NaN lengths return at once and the far end waits", "[sleeper][G5]") {
   machine m;
   using seconds_d = std::chrono::duration<double>;
   const double inf = std::numeric_limits<double>::infinity();
@@ -299,7 +302,9 @@ TEST_CASE("tuning out of range is taken as the nearest in range", "[sleeper][G5]
 TEST_CASE("a wait spins at most its margin plus the worth of a native wait", "[sleeper][G6]") {
   machine m;
   std::mt19937 random(3);
-  m.world.kernel = [&](const native_request& r) { return r.until + nanoseconds(random() % 90'000); };
+  m.world.kernel = [&](const native_request& r) {
+    return r.until + nanoseconds(random() % 90'000);
+  };
   m.warm_up();
   for (int i = 0; i < 2000; ++i) {
     const nanoseconds margin = m.sleeper.margin(1ms);
@@ -325,8 +330,8 @@ TEST_CASE("a wall-clock step forward ends the wait, a step back prolongs it, nei
           "[sleeper][G11]") {
   machine m(60us);
   for (int i = 0; i < 200; ++i) {
-    m.sleeper.sleep_until(std::chrono::sys_time<nanoseconds>(m.world.wall_time().time_since_epoch()) +
-                          2ms);
+    m.sleeper.sleep_until(
+        std::chrono::sys_time<nanoseconds>(m.world.wall_time().time_since_epoch()) + 2ms);
   }
   const auto wall = [&] {
     return std::chrono::sys_time<nanoseconds>(m.world.wall_time().time_since_epoch());
@@ -368,7 +373,8 @@ TEST_CASE("a wall-clock step forward ends the wait, a step back prolongs it, nei
   CHECK(did.native_waits <= 2);  // no groping towards the deadline in stages
 }
 
-TEST_CASE("a suspend in which the clock stops leaves the rest of the wait to be waited", "[sleeper][G11]") {
+TEST_CASE("a suspend in which the clock stops leaves the rest of the wait to be waited",
+          "[sleeper][G11]") {
   machine m(60us);
   m.warm_up();
   const instant due = m.world.time() + 60s;

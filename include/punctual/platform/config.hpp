@@ -35,6 +35,9 @@
 // 128-bit integers make one multiplication exact; without them a split 64-bit form is used.
 #if defined(__SIZEOF_INT128__)
 #define PUNCTUAL_HAS_INT128 1
+namespace punctual {
+__extension__ using unsigned_128 = unsigned __int128;
+}
 #else
 #define PUNCTUAL_HAS_INT128 0
 #endif

@@ -107,7 +107,7 @@ class linux_platform {
   /// Reads the clock of the last tick: at most two ticks behind, never ahead. Cost: 4 to 6 ns.
   static instant coarse_now(clock_kind on) noexcept {
     return Calls::clock_gettime(on == clock_kind::monotonic ? CLOCK_MONOTONIC_COARSE
-                                                         : CLOCK_REALTIME_COARSE);
+                                                            : CLOCK_REALTIME_COARSE);
   }
 
   /// Blocks until the instant: one system call where it is allowed, else the next of the chain.
@@ -140,7 +140,8 @@ class linux_platform {
   static native_wait park_until(const park_word& word, std::uint32_t expected, clock_kind on,
                                 instant until, slack how) noexcept {
     const tightened_slack guard{how};
-    return park(word, expected, on == clock_kind::monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME, until);
+    return park(word, expected, on == clock_kind::monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME,
+                until);
   }
 
   /// Ends every native wait that is parked on the word. Async-signal-safe, keeps errno.
@@ -200,8 +201,7 @@ class linux_platform {
 
   static native_wait park(const park_word& word, std::uint32_t expected, clockid_t clock,
                           instant until) noexcept {
-    const int answer =
-        Calls::futex_wait(word, expected, clock, to_time(until.time_since_epoch()));
+    const int answer = Calls::futex_wait(word, expected, clock, to_time(until.time_since_epoch()));
     if (answer == 0 || answer == -ETIMEDOUT || answer == -EAGAIN) return {native_end::woke, 0};
     if (answer == -EINTR) return {native_end::interrupted, 0};
     return {native_end::refused, -answer};

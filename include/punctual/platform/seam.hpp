@@ -77,20 +77,29 @@ struct platform_facts {
 /// `running_time` CPU time that the calling thread has used
 /// `facts`        names for reports; may make a system call
 template <class P>
-concept platform =
-    std::copyable<P> && requires(const P p, clock_kind on, instant until, slack how, park_word& word,
-                                 std::uint32_t expected) {
-      { p.now(on) } noexcept -> std::same_as<instant>;
-      { p.coarse_now(on) } noexcept -> std::same_as<instant>;
-      { p.block_until(on, until, how) } noexcept -> std::same_as<native_wait>;
-      { p.park_until(word, expected, on, until, how) } noexcept -> std::same_as<native_wait>;
-      { p.unpark(word) } noexcept;
-      { P::signal_safe_unpark } -> std::same_as<const bool&>;
-      { p.counter_facts() } noexcept -> std::same_as<counter_support>;
-      { p.counter() } noexcept -> std::same_as<std::uint64_t>;
-      { p.relax() } noexcept;
-      { p.running_time() } noexcept -> std::same_as<nanoseconds>;
-      { p.facts() } noexcept -> std::same_as<platform_facts>;
-    };
+concept platform = std::copyable<P> && requires(const P p, clock_kind on, instant until, slack how,
+                                                park_word& word, std::uint32_t expected) {
+  { p.now(on) }
+  noexcept->std::same_as<instant>;
+  { p.coarse_now(on) }
+  noexcept->std::same_as<instant>;
+  { p.block_until(on, until, how) }
+  noexcept->std::same_as<native_wait>;
+  { p.park_until(word, expected, on, until, how) }
+  noexcept->std::same_as<native_wait>;
+  { p.unpark(word) }
+  noexcept;
+  { P::signal_safe_unpark } -> std::same_as<const bool&>;
+  { p.counter_facts() }
+  noexcept->std::same_as<counter_support>;
+  { p.counter() }
+  noexcept->std::same_as<std::uint64_t>;
+  { p.relax() }
+  noexcept;
+  { p.running_time() }
+  noexcept->std::same_as<nanoseconds>;
+  { p.facts() }
+  noexcept->std::same_as<platform_facts>;
+};
 
 }  // namespace punctual

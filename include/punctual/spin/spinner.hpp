@@ -115,8 +115,8 @@ clock_sample look(const P& system, clock_kind on, bool counter_usable) noexcept 
 enum class spin_end : std::uint8_t {
   reached,  ///< the clock was read at or after the deadline
   stalled,  ///< the clock stood still for too long: it has steps that a spin cannot use, or it is dead
-  set_back, ///< the clock was stepped back: there is more to wait than a spin is for
-  ended     ///< the caller's condition became true
+  set_back,  ///< the clock was stepped back: there is more to wait than a spin is for
+  ended      ///< the caller's condition became true
 };
 
 /// What one spin did.
@@ -156,9 +156,9 @@ spin_result spin(const P& system, clock_kind on, instant deadline, instant now, 
   const bool counting = counter && rate.ticks_per_ns() > 0;
   const double ticks_per_ns = rate.ticks_per_ns();
   const nanoseconds clock_read{
-      counting ? static_cast<std::int64_t>(static_cast<double>(rate.clock_read_ticks()) /
-                                           ticks_per_ns)
-               : 0};
+      counting
+          ? static_cast<std::int64_t>(static_cast<double>(rate.clock_read_ticks()) / ticks_per_ns)
+          : 0};
   const nanoseconds gap = gap_length + 4 * clock_read;
   int still = 0;
 
@@ -179,7 +179,8 @@ spin_result spin(const P& system, clock_kind on, instant deadline, instant now, 
       const auto ticks =
           static_cast<std::uint64_t>(static_cast<double>(lap.count()) * ticks_per_ns);
       const auto pauses_until = static_cast<std::uint64_t>(
-          static_cast<double>((left - last_stretch).count() > 0 ? (left - last_stretch).count() : 0) *
+          static_cast<double>((left - last_stretch).count() > 0 ? (left - last_stretch).count()
+                                                                : 0) *
           ticks_per_ns);
       // Every read takes 8 ns or more, so a counter that is right never comes to this bound.
       std::int64_t reads = 64 + lap.count() / 8;

@@ -40,7 +40,9 @@ struct forged_calls {
     asked.clear();
     until.clear();
   }
-  static instant clock_gettime(clockid_t) noexcept { return instant{nanoseconds{now < INT64_MAX - 20 ? now += 20 : now}}; }
+  static instant clock_gettime(clockid_t) noexcept {
+    return instant{nanoseconds{now < INT64_MAX - 20 ? now += 20 : now}};
+  }
   static int clock_nanosleep(clockid_t clock, const time& t) noexcept {
     note(clock == CLOCK_MONOTONIC ? "sleep" : "sleep wall", t);
     if (sleep_answer == 0) reach(t);
@@ -158,8 +160,8 @@ TEST_CASE("whole waits on a kernel that refuses are never early and say so", "[l
   struct chain {
     int sleeps, futexes, polls;
   };
-  for (const auto& c : {chain{-EPERM, -ETIMEDOUT, 0}, chain{-ENOSYS, -EPERM, 0},
-                        chain{-EINVAL, -ENOSYS, -EPERM}}) {
+  for (const auto& c :
+       {chain{-EPERM, -ETIMEDOUT, 0}, chain{-ENOSYS, -EPERM, 0}, chain{-EINVAL, -ENOSYS, -EPERM}}) {
     forged_calls::start(c.sleeps, c.futexes, c.polls);
     basic_sleeper<forged> s;
     for (int i = 0; i < 20; ++i) {
@@ -251,7 +253,8 @@ TEST_CASE("real calls leave errno as it was, also when they fail", "[linux][G8]"
   CHECK(errno == 4711);
 }
 
-TEST_CASE("each backend's coarse clock is never ahead of its precise one", "[linux][portable][G2]") {
+TEST_CASE("each backend's coarse clock is never ahead of its precise one",
+          "[linux][portable][G2]") {
   const auto never_ahead = [](auto system) {
     int ahead = 0;
     for (int i = 0; i < 100'000; ++i) {

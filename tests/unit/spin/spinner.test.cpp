@@ -116,7 +116,8 @@ TEST_CASE("a lying counter never ends a spin early and costs at most 50 us", "[s
   }
 }
 
-TEST_CASE("a counter that differs between cores by seconds costs nothing but laps", "[spinner][G7]") {
+TEST_CASE("a counter that differs between cores by seconds costs nothing but laps",
+          "[spinner][G7]") {
   simulation world;
   const simulated_platform system(world);
   const instant now = system.now(clock_kind::monotonic);
@@ -252,8 +253,8 @@ TEST_CASE("looks that were interrupted, or too close together, do not change the
           "[spinner][rate]") {
   counter_rate rate = rate_of(2.0, 50);
   const instant from{1s};
-  rate.refine({from, 1'000'000, 50}, {from + 1ms, 3'001'000, 5000});   // a wide look
-  rate.refine({from, 1'000'000, 50}, {from + 10us, 1'020'900, 50});    // a short baseline
-  rate.refine({from, 1'000'000, 50}, {from + 1ms, 900'000, 50});       // went back
+  rate.refine({from, 1'000'000, 50}, {from + 1ms, 3'001'000, 5000});  // a wide look
+  rate.refine({from, 1'000'000, 50}, {from + 10us, 1'020'900, 50});   // a short baseline
+  rate.refine({from, 1'000'000, 50}, {from + 1ms, 900'000, 50});      // went back
   CHECK(rate.ticks_per_ns() == 2.0);
 }
