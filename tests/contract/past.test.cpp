@@ -45,7 +45,7 @@ TEST_CASE("a process that enters the kernel under that filter dies", "[contract]
   if (support::sanitized) return support::skip("a sanitizer does things of its own here");
   const int code = support::in_child([] {
     if (!support::die_of_calls_except({SYS_exit_group, SYS_exit})) return 77;
-    sleep_for(1ms);
+    for (int i = 0; i < 20; ++i) sleep_for(5ms);
     return 0;
   });
   if (code == 77) return support::skip("filters may not be installed here");
