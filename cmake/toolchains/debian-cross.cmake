@@ -1,5 +1,5 @@
-# Debian's cross compiler for one architecture, and qemu-user to run what it makes. Read by the other
-# files here, which set the architecture's names: GNU's and qemu's.
+# Debian's cross compiler for one architecture, and qemu-user to run what it makes. Read by the
+# files beside it, which set the architecture's names: GNU's and qemu's.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${punctual_qemu})
 set(CMAKE_CXX_COMPILER ${punctual_gnu}-g++)
