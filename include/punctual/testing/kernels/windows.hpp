@@ -29,7 +29,7 @@ struct windows {
     if (left <= nanoseconds::zero()) return asked.now;
     return around.dispatched(tick(period, phase).after(asked.now, ticks_up(left, period)));
   }
-  instant coarse(instant t) const { return tick(period, phase).shown(t); }
+  instant coarse(instant t) const { return precise(tick(period, phase).shown(t)); }
   instant precise(instant t) const { return performance_counter.shown(t); }
 };
 
@@ -46,7 +46,7 @@ struct windows_high_resolution {
     if (asked.until <= asked.now) return around.dispatched(asked.now);
     return around.dispatched(tick(grid, phase).not_before(asked.until));
   }
-  instant coarse(instant t) const { return tick(period).shown(t); }
+  instant coarse(instant t) const { return precise(tick(period).shown(t)); }
   instant precise(instant t) const { return performance_counter.shown(t); }
 };
 
@@ -60,7 +60,7 @@ struct cygwin {
   instant wake(const native_request& asked, surroundings& around) const {
     return windows{period, phase}.wake(asked, around);
   }
-  instant coarse(instant t) const { return tick(period, phase).shown(t); }
+  instant coarse(instant t) const { return precise(tick(period, phase).shown(t)); }
   instant precise(instant t) const { return tick(std::chrono::milliseconds{1}).shown(t); }
 };
 
