@@ -515,7 +515,9 @@ TEST_CASE("in the background only the kernel waits", "[pacer]") {
   p.set_rate(hz(60));
   p.next(by);
   CHECK(by.blocked == 1);
-  CHECK(p.next().slept.spun > 0ns);
+  nanoseconds spun{0};
+  for (int i = 0; i < 20; ++i) spun += p.next().slept.spun;
+  CHECK(spun > 0ns);
 }
 
 TEST_CASE("aligned to a wall clock, beats fall on its seconds", "[pacer]") {
