@@ -1,8 +1,8 @@
 // How late is a sleep? Request by request: the system's nanosleep beside punctual::sleep_for.
 //
-// After the program of NetBSD's PR 47431, which showed that 1 ns and 10 ms both took 20 ms there. Rows are
-// 0 and k * 10^j ns; the two sleeps take turns, and each row shows medians: what was experienced, the
-// excess over the request, and the CPU time that the wait cost.
+// After the program of NetBSD's PR 47431, which showed that 1 ns and 10 ms both took 20 ms there.
+// Rows are 0 and k * 10^j ns; the two sleeps take turns, and each row shows medians: what was
+// experienced, the excess over the request, and the CPU time that the wait cost.
 //
 //   nanoslap                  82 rows, about 25 s
 //   nanoslap --short          the rows of 1, 2 and 5, about 10 s

@@ -1,8 +1,8 @@
 // Measuring this machine on purpose, and saying what was found.
 //
-// Layer L3. `calibrate()` is for the loading screen: it makes the first waits as good as later ones.
-// Without it nothing is missing for long: the first waits learn inside their own time. The result is
-// plain data; `to_text` and `to_json` explain it, for a log or a bug report.
+// Layer L3. `calibrate()` is for the loading screen: it makes the first waits as good as later
+// ones. Without it nothing is missing for long: the first waits learn inside their own time. The
+// result is plain data; `to_text` and `to_json` explain it, for a log or a bug report.
 #pragma once
 
 #include <punctual/sleeper.hpp>
@@ -19,7 +19,8 @@ namespace punctual {
 /// A measured cost, which may be below one nanosecond.
 using fine_nanoseconds = std::chrono::duration<double, std::nano>;
 
-/// What this machine can do, as one thread has measured it. Trivially copyable; the texts in it are constants.
+/// What this machine can do, as one thread has measured it. Trivially copyable; the texts in it are
+/// constants.
 struct calibration {
   const char* platform = "";
   const char* native_call = "";
@@ -66,12 +67,14 @@ calibration basic_sleeper<P>::described() const noexcept {
 template <platform P>
 calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
   constexpr nanoseconds long_tick = std::chrono::milliseconds{2};
-  constexpr int extension = 25;  // of half the default 20 ms: 250 ms
+  constexpr nanoseconds longest_calibration = std::chrono::seconds{10};
+  constexpr nanoseconds extended_calibration = std::chrono::milliseconds{250};
   const in_use guard(busy_);
   if (!guard.first()) return described();
   prepare();
   calibration found;
-  if (budget < nanoseconds::zero()) budget = nanoseconds::zero();
+  budget = longer(nanoseconds::zero(), shorter(budget, longest_calibration));
+  const nanoseconds extended = longer(budget, shorter(budget / 2 * 25, extended_calibration));
 
   const instant began = system_.now(clock_kind::monotonic);
   const auto cost_of = [&](auto call) {
@@ -113,21 +116,23 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
     if (after.at <= before.at) return false;
     if (length == nanoseconds{1}) found.shortest_native_wait = between(before.at, after.at);
     if (after.at - until > -earliest_wake) plans.woke(before.at, until, after.at);
-    // Two in a row are a tick of 4 ms or more, one alone is a disturbance.
+    // Three in a row are a tick of 4 ms or more, fewer a disturbance.
     long_overshoots = after.at - until >= long_tick ? long_overshoots + 1 : 0;
-    if (long_overshoots == 2 && limit < budget / 2 * extension) limit = budget / 2 * extension;
+    if (long_overshoots == 3) limit = extended;
     return true;
   };
   if (budget > nanoseconds::zero()) sample(nanoseconds{1});
-  // Lengths in an order that learns most from the least time; on ticks their variety also varies the phase.
+  // Lengths in an order that learns most from the least time; on ticks their variety also varies
+  // the phase.
   constexpr std::array<int, 16> microseconds{1000, 100,  100, 1000, 250,  4000, 100, 1000,
                                              500,  2000, 100, 4000, 1000, 250,  100, 1000};
   for (std::size_t i = 0;; ++i) {
     const nanoseconds length = std::chrono::microseconds{microseconds[i % microseconds.size()]};
     const nanoseconds spent = between(began, system_.now(clock_kind::monotonic));
-    // A wait must fit with its overshoot, as far as that is known; a tick that was seen once gets its second look.
-    const nanoseconds overshoot = long_overshoots == 1 ? nanoseconds::zero() : plans.margin(length);
-    if (spent + length + overshoot > limit || i > 10'000) break;
+    // A wait must fit with its overshoot, as far as that is known; a tick that was seen once or
+    // twice gets its next look all the same.
+    const bool suspicion = long_overshoots == 1 || long_overshoots == 2;
+    if ((!suspicion && spent + length + plans.margin(length) > limit) || i > 10'000) break;
     if (!sample(length)) break;
   }
   calibration all = described();
@@ -144,13 +149,15 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
 
 /// Measures how late this machine's kernel wakes sleepers, and what reading its clocks costs.
 ///
-/// The calling thread's sleeper and every thread that starts to wait afterwards profit. Optional: the
-/// first waits learn the same inside their own time.
+/// The calling thread's sleeper and every thread that starts to wait afterwards profit. Optional:
+/// the first waits learn the same inside their own time.
 ///
-/// @param budget  The time that it may take, 20 ms by default; extended once, to 12.5 times as much,
-///                when native waits turn out to end on ticks of 4 ms or more.
+/// @param budget  The time that it may take, 0 to 10 s, 20 ms by default. Where native waits turn
+///                out to end on ticks of 4 ms or more it is extended to 12.5 times as much, at most
+///                250 ms.
 /// @return  What was found.
-/// Cost  The budget, nearly all of it asleep. Threads  Safe from any thread; each measures for itself.
+/// Cost  The budget, nearly all of it asleep. Threads  Safe from any thread; each measures for
+/// itself.
 inline calibration calibrate(nanoseconds budget = std::chrono::milliseconds{20}) noexcept {
   const calibration found = this_thread_sleeper().calibrate(budget);
   process_calibration.write(found);
