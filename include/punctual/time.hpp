@@ -117,43 +117,89 @@ constexpr bool is_negative(double value) noexcept {
   return (std::bit_cast<std::uint64_t>(value) >> 63) != 0;
 }
 
+/// Nanoseconds in one Period: `num` * `factor` / `den`, and whether `num` * `factor` fits 64 bits.
+template <class Period>
+struct per_period {
+  using reduced = std::ratio<1'000'000'000, Period::den>;
+  static constexpr std::uint64_t num{Period::num};
+  static constexpr std::uint64_t factor{reduced::num};
+  static constexpr std::uint64_t den{reduced::den};
+  static constexpr bool fits = num <= nanoseconds::max().count() / factor;
+};
+
+/// `magnitude` Periods in nanoseconds, exact for every Period.
+template <class Period>
+constexpr std::uint64_t to_nano(std::uint64_t magnitude, rounding how) noexcept {
+  using period = per_period<Period>;
+  if constexpr (period::fits) {
+    return multiply_divide(magnitude, period::num * period::factor, period::den, how);
+  } else {  // a tera-second, or a period that is no round part of anything
+    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t whole =
+        multiply_divide(magnitude, period::num, period::den, rounding::down);
+    if (whole >= most / period::factor) return most;
+    // The remainder is below the divisor, so it is right modulo 2^64.
+    const std::uint64_t rest = magnitude * period::num - whole * period::den;
+    return whole * period::factor + multiply_divide(rest, period::factor, period::den, how);
+  }
+}
+
 template <class Period>
 constexpr nanoseconds from_floating(double count) noexcept {
   if (is_nan(count)) return nanoseconds::zero();
   if (is_infinite(count)) return is_negative(count) ? nanoseconds::min() : nanoseconds::max();
-  // In units of Period, so that a count which nanoseconds can hold is never rounded below itself.
-  using exact = std::chrono::duration<double, Period>;
   constexpr double scale =
       static_cast<double>(Period::num) / static_cast<double>(Period::den) * 1e9;
   constexpr double end = 9223372036854775808.0;  // 2^63
   if (count >= end / scale) return nanoseconds::max();
   if (count <= -end / scale) return nanoseconds::min();
-  nanoseconds whole{static_cast<std::int64_t>(count * scale)};
-  if (std::chrono::duration_cast<exact>(whole).count() < count && whole != nanoseconds::max()) {
-    ++whole;
+  const double length = count * scale;
+  if (length >= end) return nanoseconds::max();
+  if (length <= -end) return nanoseconds::min();
+  // Compared in units of Period, so that a count which nanoseconds can hold is not rounded up.
+  const auto in_periods = [](nanoseconds t) {
+    if constexpr (per_period<Period>::fits) {
+      return std::chrono::duration<double, Period>(t).count();
+    } else {
+      return static_cast<double>(t.count()) / scale;
+    }
+  };
+  nanoseconds whole{static_cast<std::int64_t>(length)};
+  // Beyond 2^53 ns (104 days) a double has steps of more than a nanosecond.
+  const auto magnitude =
+      static_cast<std::uint64_t>(whole.count() < 0 ? -whole.count() : whole.count());
+  const int spare = static_cast<int>(std::bit_width(magnitude)) - 53;
+  const nanoseconds step{std::int64_t{1} << (spare > 0 ? spare : 0)};
+  while (in_periods(whole) < count && whole != nanoseconds::max()) {
+    whole = saturating_add(whole, step);
   }
   return whole;
 }
 
 template <class Period, class Rep>
 constexpr nanoseconds from_integral(Rep count) noexcept {
-  using to_nano = std::ratio_divide<Period, std::nano>;
-  if constexpr (sizeof(Rep) > sizeof(std::int64_t)) {
-    if (count > Rep{nanoseconds::max().count()}) return nanoseconds::max();
-    if (count < Rep{nanoseconds::min().count()}) return nanoseconds::min();
-  }
   const bool negative = std::is_signed_v<Rep> && count < Rep{0};
   const auto bits = static_cast<std::uint64_t>(count);
   const std::uint64_t magnitude = negative ? std::uint64_t{0} - bits : bits;
   // Up means towards later: away from zero for positive counts, towards it for negative ones.
-  const std::uint64_t whole = multiply_divide(magnitude, static_cast<std::uint64_t>(to_nano::num),
-                                              static_cast<std::uint64_t>(to_nano::den),
-                                              negative ? rounding::down : rounding::up);
+  const std::uint64_t whole = to_nano<Period>(magnitude, negative ? rounding::down : rounding::up);
   constexpr auto most = static_cast<std::uint64_t>(nanoseconds::max().count());
   if (negative) {
     return whole > most ? nanoseconds::min() : nanoseconds{-static_cast<std::int64_t>(whole)};
   }
   return whole > most ? nanoseconds::max() : nanoseconds{static_cast<std::int64_t>(whole)};
+}
+
+/// A count wider than 64 bits, or of a class, saturated to 64.
+template <class Rep>
+constexpr std::int64_t narrowed(const Rep& count) noexcept {
+  if constexpr (sizeof(Rep) > sizeof(std::int64_t)) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+    if (count > static_cast<Rep>(most)) return most;
+    if (count < static_cast<Rep>(least)) return least;
+  }
+  return static_cast<std::int64_t>(count);
 }
 
 }  // namespace conversion
@@ -167,12 +213,12 @@ template <class Rep, class Period>
 constexpr nanoseconds to_nanoseconds(const std::chrono::duration<Rep, Period>& length) noexcept {
   if constexpr (std::is_floating_point_v<Rep>) {
     return conversion::from_floating<Period>(static_cast<double>(length.count()));
-  } else if constexpr (std::is_integral_v<Rep>) {
+  } else if constexpr (std::is_integral_v<Rep> && sizeof(Rep) <= sizeof(std::int64_t)) {
     return conversion::from_integral<Period>(length.count());
   } else if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
     return conversion::from_floating<Period>(static_cast<double>(length.count()));
   } else {
-    return conversion::from_integral<Period>(static_cast<std::int64_t>(length.count()));
+    return conversion::from_integral<Period>(conversion::narrowed(length.count()));
   }
 }
 
