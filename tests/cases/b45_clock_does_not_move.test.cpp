@@ -21,7 +21,7 @@ struct odd_clock {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<odd_clock>;
-  static constexpr bool is_steady = false;
+  [[maybe_unused]] static constexpr bool is_steady = false;
   static inline std::function<nanoseconds()> shows;
   static inline int looks = 0;
   static time_point now() noexcept {

@@ -49,7 +49,7 @@ struct half_speed {
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<half_speed>;
-  static constexpr bool is_steady = true;
+  [[maybe_unused]] static constexpr bool is_steady = true;
   static time_point now() noexcept {
     return time_point{std::chrono::floor<duration>(kernel_clock().time_since_epoch() / 2)};
   }
