@@ -55,7 +55,7 @@ receipt wait(
       [&](clock_kind on, instant at) noexcept {
         receipt past;
         instant now;
-        if (!stopped() && is_past(mine.system(), on, at, past, now)) return past;
+        if (is_past(mine.system(), on, at, past, now) && !stopped()) return past;
         basic_waker<P> on_stack(mine.system());
         typename basic_waker<P>::watch watch(on_stack);
         const std::stop_callback wakes(stop, [&on_stack]() noexcept { on_stack.wake(); });
