@@ -101,12 +101,12 @@ TEST_CASE("a tick is exact at any rate, phase and error", "[kernels]") {
     const instant next = ticks.not_before(t);
     if (!(next >= t && (next == t || next == ticks.at(k + 1)))) FAIL("not before");
     if (ticks.after(t, 3) != ticks.at(k + 3)) FAIL("after");
-    // floor(k · 10^9 (1 + e) / hz), by the exact way to write it.
-    __extension__ using wide = __int128;
-    const wide numerator = wide{k} * (1'000'000'000 + error.count);
-    wide length = numerator / hz;
-    if (numerator % hz != 0 && numerator < 0) --length;
-    if (wide{(ticks.at(k).time_since_epoch() - phase).count()} != length) FAIL("at " << k);
+    // floor(k · 10^9 (1 + e) / hz), by remainders: k = q · hz + r.
+    const std::int64_t real = 1'000'000'000 + error.count;
+    const std::int64_t q = k / hz, r = k % hz;
+    std::int64_t length = q * real + r * real / hz;
+    if (r * real % hz < 0) --length;
+    if ((ticks.at(k).time_since_epoch() - phase).count() != length) FAIL("at " << k);
   }
   SUCCEED();
 }

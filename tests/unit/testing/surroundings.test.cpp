@@ -56,7 +56,7 @@ TEST_CASE("numbers of a generator are spread as they should be", "[simulation]")
   double sum = 0, squares = 0, waits = 0;
   int rare = 0, beyond_two = 0;
   for (std::size_t i = 0; i < draws; ++i) {
-    ++counts.at(chance.below(7));
+    ++counts.at(static_cast<std::size_t>(chance.below(7)));
     const double z = static_cast<double>(chance.normal()) / static_cast<double>(fixed_one);
     sum += z;
     squares += z * z;
