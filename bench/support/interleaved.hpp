@@ -63,6 +63,7 @@ struct comparison {
   std::vector<std::vector<samples>> kept;  ///< [contender][repetition]
   std::vector<control> controls;           ///< of every repetition made
   std::vector<std::size_t> early;          ///< [contender], in all repetitions made and the warm-up
+  std::size_t made = 0;
   std::size_t discarded = 0;
 
   samples pooled(std::size_t contender) const {
@@ -120,6 +121,7 @@ class interleaved {
                        std::to_string(result.discarded) + " discarded");
       }
       std::vector<samples> repetition = measure(all);
+      ++result.made;
       for (std::size_t i = 0; i < all.size(); ++i) {
         for (const sample& each : repetition[i]) result.early[i] += each.late < 0;
       }

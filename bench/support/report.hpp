@@ -61,7 +61,7 @@ struct row {
 inline void put_rows(json& out, const comparison& c, const std::vector<row>& rows) {
   out.open_item();
   out.put("length_ns", static_cast<std::int64_t>(c.length.count()));
-  out.put("repetitions_made", static_cast<std::uint64_t>(c.controls.size()));
+  out.put("repetitions_made", static_cast<std::uint64_t>(c.made));
   out.put("repetitions_discarded", static_cast<std::uint64_t>(c.discarded));
   out.open_list("controls");
   for (const control& each : c.controls) {
@@ -117,7 +117,7 @@ inline std::string csv_rows(nanoseconds length, const std::vector<row>& rows,
 /// A table: lateness and CPU side by side, since neither is a result without the other.
 inline void print_rows(const comparison& c, const std::vector<row>& rows) {
   std::printf("\n%s ms: %zu repetitions, %zu discarded by the A/A control\n",
-              in_ms(c.length).c_str(), c.controls.size(), c.discarded);
+              in_ms(c.length).c_str(), c.made, c.discarded);
   std::printf("%-18s %7s %5s %9s %9s %9s %10s %7s %10s %6s\n", "", "waits", "early", "p50 us",
               "p90 us", "p99 us", "max us", ">10us %", "CPU us", "switch");
   for (const row& each : rows) {

@@ -1,0 +1,172 @@
+// smoke: --threads 1,20 --beats 3 --period 20 --repetitions 1
+// Many threads that wait at once: what each wait costs and how late it is, as their number grows.
+//
+// Every thread waits for the same deadlines, or for deadlines spread evenly over the period. Beside
+// this library a plain kernel sleep, twice (the A/A control), each in its own turn of a repetition. A
+// repetition in which the two sleeps differ by more than a tenth in p90 is discarded and counted.
+#include "support/facts.hpp"
+#include "support/interleaved.hpp"
+#include "support/json.hpp"
+#include "support/options.hpp"
+
+#include <punctual/sleep.hpp>
+#include <punctual/statistics.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+using bench::instant;
+using bench::nanoseconds;
+using punctual::statistics;
+
+constexpr std::array<const char*, 3> ways{"punctual", "kernel", "kernel-again"};
+
+struct setup {
+  nanoseconds period{100'000'000};
+  int beats = 20;
+  int warm_up = 10;
+};
+
+struct outcome {
+  statistics late;
+  double cpu = 0;  // ns a wait
+  std::uint64_t early = 0;
+};
+
+void wait(std::size_t way, instant deadline) {
+  if (way == 0) {
+    punctual::sleep_until(deadline);
+  } else {
+    peers::native_machine::sleep_until(deadline);
+  }
+}
+
+outcome run(std::size_t way, int threads, bool staggered, const setup& how) {
+  struct each {
+    statistics late;
+    nanoseconds cpu{0};
+    std::uint64_t early = 0;
+  };
+  std::vector<each> results(static_cast<std::size_t>(threads));
+  // Far enough ahead that all of them have started.
+  const instant base =
+      bench::now() + std::chrono::milliseconds{100} + threads * std::chrono::microseconds{200};
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&, i] {
+      each& mine = results[static_cast<std::size_t>(i)];
+      const nanoseconds offset = staggered ? how.period * i / threads : nanoseconds::zero();
+      nanoseconds cpu{0};
+      for (int beat = 0; beat < how.warm_up + how.beats; ++beat) {
+        if (beat == how.warm_up) cpu = bench::thread_cpu();
+        const instant deadline = base + beat * how.period + offset;
+        wait(way, deadline);
+        const nanoseconds late = bench::now() - deadline;
+        mine.early += late < nanoseconds::zero() ? 1u : 0u;
+        if (beat >= how.warm_up) mine.late.record(late);
+      }
+      mine.cpu = bench::thread_cpu() - cpu;
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  outcome sum;
+  for (const each& one : results) {
+    sum.late.merge(one.late);
+    sum.cpu += static_cast<double>(one.cpu.count()) / how.beats / threads;
+    sum.early += one.early;
+  }
+  return sum;
+}
+
+double ns(nanoseconds length) { return static_cast<double>(length.count()); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bench::options given(argc, argv, "waits of many threads at once",
+                             {{"threads", "N,…", "default 1,10,100,1000"},
+                              {"period", "MS", "between two deadlines of a thread, default 100"},
+                              {"beats", "N", "measured deadlines of each thread, default 20"},
+                              {"repetitions", "N", "to keep, default 5"},
+                              {"json", "FILE", "write the results; - is standard output"}});
+  setup how;
+  how.period = nanoseconds{std::llround(given.number("period", 100, 1, 10'000) * 1e6)};
+  how.beats = static_cast<int>(given.number("beats", how.beats, 1, 100'000));
+  const int repetitions = static_cast<int>(given.number("repetitions", 5, 1, 100));
+  const std::vector<double> counts = given.numbers("threads", {1, 10, 100, 1000}, 1, 10'000);
+  const bool progress = ::isatty(STDERR_FILENO) != 0;
+
+  bench::json out;
+  out.open();
+  bench::put_facts(out);
+  out.put("period_ns", static_cast<std::int64_t>(how.period.count()));
+  out.put("beats", how.beats).put("repetitions", repetitions);
+  out.open_list("runs");
+  std::printf("%8s %-10s %-13s %6s %9s %9s %9s %9s %10s\n", "threads", "deadlines", "", "early",
+              "p50 us", "p90 us", "p99 us", "max us", "CPU us");
+  for (const double count : counts) {
+    const int threads = static_cast<int>(count);
+    for (const bool staggered : {false, true}) {
+      const char* const deadlines = staggered ? "staggered" : "common";
+      std::array<std::vector<outcome>, ways.size()> kept;
+      int discarded = 0;
+      std::array<std::uint64_t, ways.size()> early{};
+      for (int made = 0; made < 2 * repetitions && static_cast<int>(kept[0].size()) < repetitions;
+           ++made) {
+        std::array<outcome, ways.size()> turn;
+        for (std::size_t k = 0; k < ways.size(); ++k) {
+          if (progress) {
+            std::fprintf(stderr, "\r\033[K%d threads, %s, repetition %d", threads, deadlines,
+                         made + 1);
+          }
+          const std::size_t way = (k + static_cast<std::size_t>(made)) % ways.size();
+          turn[way] = run(way, threads, staggered, how);
+          early[way] += turn[way].early;
+        }
+        const double a = ns(turn[1].late.quantile(0.9));
+        const double b = ns(turn[2].late.quantile(0.9));
+        if (std::max(a, b) > 1.1 * std::min(a, b)) {
+          ++discarded;
+          continue;
+        }
+        for (std::size_t way = 0; way < ways.size(); ++way) kept[way].push_back(turn[way]);
+      }
+      if (progress) std::fprintf(stderr, "\r\033[K");
+      for (std::size_t way = 0; way < ways.size(); ++way) {
+        const auto middle = [&](auto figure) {
+          std::vector<double> values;
+          for (const outcome& one : kept[way]) values.push_back(figure(one));
+          return bench::median(values);
+        };
+        const auto quantile = [&](double q) {
+          return middle([q](const outcome& one) { return ns(one.late.quantile(q)); });
+        };
+        const double cpu = middle([](const outcome& one) { return one.cpu; });
+        const double max = middle([](const outcome& one) { return ns(one.late.max()); });
+        std::printf("%8d %-10s %-13s %6ju %9.1f %9.1f %9.1f %9.1f %10.1f\n", threads, deadlines,
+                    ways[way], static_cast<std::uintmax_t>(early[way]), quantile(0.5) / 1e3,
+                    quantile(0.9) / 1e3, quantile(0.99) / 1e3, max / 1e3, cpu / 1e3);
+        out.open_item();
+        out.put("threads", threads).put("deadlines", deadlines).put("name", ways[way]);
+        out.put("kept", static_cast<std::uint64_t>(kept[way].size())).put("discarded", discarded);
+        out.put("early", early[way]);
+        out.put("p50_ns", quantile(0.5)).put("p90_ns", quantile(0.9));
+        out.put("p99_ns", quantile(0.99)).put("max_ns", max).put("cpu_ns", cpu);
+        out.close();
+      }
+      std::fflush(stdout);
+    }
+  }
+  out.close_list().close();
+  return !given.has("json") || bench::write_file(given.text("json"), out.str() + "\n") ? 0 : 1;
+}
