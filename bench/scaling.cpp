@@ -2,8 +2,8 @@
 // Many threads that wait at once: what each wait costs and how late it is, as their number grows.
 //
 // Every thread waits for the same deadlines, or for deadlines spread evenly over the period. Beside
-// this library a plain kernel sleep, twice (the A/A control), each in its own turn of a repetition. A
-// repetition in which the two sleeps differ by more than a tenth in p90 is discarded and counted.
+// this library a plain kernel sleep, twice (the A/A control), each in its own turn of a repetition.
+// A repetition in which the two sleeps differ by more than a tenth in p90 is discarded and counted.
 #include "support/facts.hpp"
 #include "support/interleaved.hpp"
 #include "support/json.hpp"

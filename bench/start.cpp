@@ -1,9 +1,10 @@
 // smoke: --starts 2 --waits 3
 // The first waits of a process: from its start to the first precise wait, wait by wait, cold.
 //
-// Starts itself anew for every sample; a child notes when its main began, waits a number of times and
-// prints how late each wait was and what it cost. Beside this library, with and without `calibrate()`
-// first, a plain kernel sleep. Nothing is learned before: this is what a user's first frame sees.
+// Starts itself anew for every sample; a child notes when its main began, waits a number of times
+// and prints how late each wait was and what it cost. Beside this library, with and without
+// `calibrate()` first, a plain kernel sleep. Nothing is learned
+// before: this is what a user's first frame sees.
 #include "support/contender.hpp"
 #include "support/facts.hpp"
 #include "support/json.hpp"
@@ -31,7 +32,8 @@ using bench::nanoseconds;
 
 constexpr std::array<const char*, 3> ways{"punctual", "punctual-calibrated", "kernel"};
 
-/// What a child prints, one number a line: its main, its calibration, its first return, then the waits.
+/// What a child prints, one number a line: its main, its
+/// calibration, its first return, then the waits.
 int child(const std::string& way, nanoseconds length, int waits) {
   const instant began = bench::now();
   nanoseconds calibration{0};
