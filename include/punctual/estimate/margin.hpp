@@ -9,8 +9,9 @@
 #include <punctual/time.hpp>
 #include <punctual/tuning.hpp>
 
-#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace punctual {
@@ -44,9 +45,9 @@ struct planner_seed {
 
 /// A margin and what it rests on, for reports.
 struct margin_explanation {
-  nanoseconds margin;          ///< what a wait of that length would start with, ns, ≥ 0
-  nanoseconds quantile;        ///< of the overshoot of its length class
-  std::uint32_t samples;       ///< native waits seen in that class, saturating
+  nanoseconds margin;     ///< what a wait of that length would start with, ns, ≥ 0
+  nanoseconds quantile;   ///< of the overshoot of its length class
+  std::uint32_t samples;  ///< native waits seen in that class, saturating
   margin_reason why;
   nanoseconds tick;  ///< the lattice's period, 0 where native waits do not end on ticks
   int extra_ticks;   ///< ticks that the kernel adds to a request
@@ -54,50 +55,69 @@ struct margin_explanation {
 
 /// The spin that a thread may still burn: a token bucket over `tuning::budget_window`.
 ///
-/// One a thread, shared by its planners. Always on the monotonic clock.
+/// One a thread, shared by its planners. Always on the monotonic clock. Being descheduled while
+/// spinning says that somebody else wants the processor: each time halves what one wait may spin,
+/// and it doubles again every quarter of a second.
 class spin_budget {
  public:
   constexpr explicit spin_budget(const tuning& how = {}) noexcept
-      : share_(how.cpu_budget >= 0.0 ? (how.cpu_budget <= 1.0 ? how.cpu_budget : 1.0)
-                                     : (how.cpu_budget < 0.0 ? 0.0 : 0.5)),
+      : share_(how.cpu_budget >= 0.0 ? smaller(how.cpu_budget, 1.0)
+                                     : (how.cpu_budget < 0.0 ? 0.0 : tuning{}.cpu_budget)),
         left_(full()) {}
 
-  /// Spin that may be planned now, in ns, ≥ 0.
-  constexpr nanoseconds available(instant now) noexcept {
-    if (share_ >= 1.0) return nanoseconds::max();
-    refill(now);
-    return left_ > nanoseconds::zero() ? left_ : nanoseconds::zero();
+  /// Spin that may be planned at `now`, ns, ≥ 0.
+  constexpr nanoseconds available(instant now) const noexcept {
+    const nanoseconds tokens = share_ >= 1.0 ? nanoseconds::max() : refilled(now);
+    return larger(nanoseconds::zero(), smaller(tokens, calm_at(now)));
   }
 
-  /// Charges what one wait spun; `gaps`: how often it was descheduled while it spun.
+  /// Whether it is the other threads, not the budget, that bound what may be spun.
+  constexpr bool oversubscribed(instant now) const noexcept {
+    return calm_at(now) < (share_ >= 1.0 ? nanoseconds::max() : refilled(now));
+  }
+
+  /// Charges what one wait spun.
+  ///
+  /// @param spun  ns, gaps included. @param gaps  How often it was descheduled meanwhile.
   constexpr void spent(instant now, nanoseconds spun, std::uint32_t gaps) noexcept {
-    static_cast<void>(gaps);
-    refill(now);
-    left_ = saturating_subtract(left_, std::max(spun, nanoseconds::zero()));
-    left_ = std::max(left_, -full());
+    spun = larger(spun, nanoseconds::zero());
+    calm_ = calm_at(now);
+    left_ = larger(saturating_subtract(refilled(now), spun), -full());
+    if (!started_ || now > last_) last_ = now;
+    started_ = true;
+    if (gaps != 0) calm_ = smaller(calm_, spun) / (std::int64_t{1} << smaller(gaps, 10U));
   }
 
  private:
-  constexpr nanoseconds full() const noexcept {
-    return nanoseconds{
-        static_cast<std::int64_t>(share_ * static_cast<double>(tuning::budget_window.count()))};
+  static constexpr nanoseconds calming = std::chrono::milliseconds{250};
+  static constexpr nanoseconds calm = std::chrono::seconds{2};  // longer than any margin
+
+  constexpr nanoseconds full() const noexcept { return share_of(tuning::budget_window); }
+  constexpr nanoseconds share_of(nanoseconds t) const noexcept {
+    return nanoseconds{static_cast<std::int64_t>(share_ * static_cast<double>(t.count()))};
   }
-  constexpr void refill(instant now) noexcept {
-    if (!started_) {
-      started_ = true;
-      last_ = now;
-      return;
-    }
-    nanoseconds since = between(last_, now);
-    if (since <= nanoseconds::zero()) return;
-    last_ = now;
-    since = std::min(since, 4 * tuning::budget_window);
-    left_ = std::min(full(), left_ + nanoseconds{static_cast<std::int64_t>(
-                                         share_ * static_cast<double>(since.count()))});
+  constexpr nanoseconds since_last(instant now) const noexcept {
+    if (!started_) return nanoseconds::zero();
+    return within(between(last_, now), nanoseconds::zero(), 4 * tuning::budget_window);
+  }
+  constexpr nanoseconds refilled(instant now) const noexcept {
+    return smaller(full(), left_ + share_of(since_last(now)));
+  }
+  constexpr nanoseconds calm_at(instant now) const noexcept {
+    if (calm_ >= calm) return nanoseconds::max();
+    // 2^x, straight between the powers; from 1 us on, so that it comes back from nothing, too.
+    const nanoseconds since = since_last(now);
+    nanoseconds grown = longer(calm_, std::chrono::microseconds{1});
+    for (std::int64_t i = since / calming; i > 0 && grown < calm; --i) grown *= 2;
+    grown += nanoseconds{static_cast<std::int64_t>(static_cast<double>(grown.count()) *
+                                                   static_cast<double>((since % calming).count()) /
+                                                   static_cast<double>(calming.count()))};
+    return grown >= calm ? nanoseconds::max() : grown;
   }
 
   double share_;
   nanoseconds left_;
+  nanoseconds calm_ = nanoseconds::max();
   instant last_{};
   bool started_ = false;
 };
@@ -106,51 +126,77 @@ class spin_budget {
 class wait_planner {
  public:
   constexpr explicit wait_planner(const tuning& how = {}) noexcept
-      : overshoot_(how.punctuality), max_margin_(how.max_margin) {}
+      : overshoot_(how.punctuality),
+        max_margin_(
+            within<nanoseconds>(how.max_margin, nanoseconds::zero(), std::chrono::seconds{1})) {}
 
-  /// The next step towards `deadline`; asked again after each wake.
+  /// The next step towards `deadline`; asked again after each wake (staged descent).
   ///
   /// @param may_spin  What the budget allows, ns, ≥ 0.
-  constexpr native_plan plan(instant now, instant deadline, nanoseconds may_spin) noexcept {
+  /// @param oversubscribed  Whether it is other threads that bound it; only for the reason.
+  constexpr native_plan plan(instant now, instant deadline, nanoseconds may_spin,
+                             bool oversubscribed = false) noexcept {
     const nanoseconds left = between(now, deadline);
-    nanoseconds margin = overshoot_.quantile(left);
-    margin_reason why =
-        overshoot_.samples(left) > 0 ? margin_reason::learned : margin_reason::seeded;
-    if (margin > max_margin_) {
-      margin = max_margin_;
-      why = margin_reason::capped;
-    }
-    if (margin > may_spin) {
-      margin = may_spin;
-      why = margin_reason::budget;
-    }
-    if (left > margin + native_cost_) {
-      return {true, later(deadline, -margin), margin, why};
-    }
-    if (left <= may_spin) {
-      if (left > sampling_least && ++unsampled_ >= sampling_every) {
-        unsampled_ = 0;
-        return {true, later(deadline, -std::min(margin, left / 2)), margin,
-                margin_reason::sampling};
+    sampling_ = false;
+    if (left <= nanoseconds::zero())
+      return {false, deadline, nanoseconds::zero(), margin_reason::learned};
+    const bool rest = now == woke_;  // of a wait that has had a native wait already
+    if (!rest) longest_ = longer(left, longest_ - longest_ / 16);
+    const nanoseconds may = smaller(may_spin, max_margin_);
+    const margin_reason bound = may_spin >= max_margin_ ? margin_reason::capped
+                                : oversubscribed        ? margin_reason::oversubscribed
+                                                        : margin_reason::budget;
+    if (lattice_.holds() && lattice_.certain(now))
+      return on_lattice(now, deadline, may, bound, rest);
+
+    const std::size_t natural = overshoot_estimator::class_of(left - left / 8);
+    for (std::size_t c = overshoot_estimator::class_of(left);; --c) {
+      const nanoseconds margin = overshoot_.quantile_of(c);
+      const nanoseconds length = smaller(left - margin, overshoot_estimator::to(c));
+      if (margin <= may && length > native_cost_ && length >= overshoot_estimator::from(c)) {
+        if (c < natural && !rest && due_for_sample(natural, left))
+          return sample(now, left, natural);
+        return {true, later(now, length), left - length, reason_of(c)};
       }
-      return {false, deadline, margin, margin_reason::too_short};
+      if (c == 0) break;
     }
-    return {true, deadline, nanoseconds::zero(), margin_reason::budget};
+    // No native wait is sure to end in time.
+    if (left <= may) {
+      if (!rest && due_for_sample(natural, left)) return sample(now, left, natural);
+      return {false, deadline, left, rest ? margin_reason::learned : margin_reason::too_short};
+    }
+    const nanoseconds margin = smaller(may, overshoot_.quantile(left));
+    return {true, later(deadline, -margin), margin, margin == may ? bound : reason_of(natural)};
   }
 
   /// Learns one complete, undisturbed native wait.
   ///
-  /// @param asked  The clock just before it; @param until what the kernel was asked for; @param woke
-  /// the clock just after it.
+  /// @param asked  The clock just before it. @param until  What the kernel was asked for.
+  /// @param woke   The clock just after it.
   constexpr void woke(instant asked, instant until, instant woke) noexcept {
-    unsampled_ = 0;
-    overshoot_.learn(between(asked, until), between(until, woke));
+    woke_ = woke;
+    silent_ = 0;
+    if (natives_ < few_natives) ++natives_;
+    const nanoseconds length = between(asked, until);
+    if (length <= nanoseconds::zero()) return;
+    const nanoseconds overshoot = between(until, woke);
+    const std::size_t c = overshoot_estimator::class_of(length);
+    overshoot_.learn(length, overshoot, max_margin_, sampling_ || interval_[c] != 0);
+    lattice_.learn(overshoot_.rule(), asked, until, woke);
+    if (!sampling_) {
+      interval_[c] = skipped_[c] = 0;
+    } else if (woke <= sampled_before_) {
+      interval_[sampled_] = 1;  // it would have been in time: look again at once
+    } else if (interval_[sampled_] < (overshoot_.tracker_of(sampled_).settled() ? rarest : soon)) {
+      ++interval_[sampled_];
+    }
+    sampling_ = false;
   }
 
   /// Learns the CPU time of one native wait.
   constexpr void native_cost(nanoseconds running_time) noexcept {
     if (running_time <= nanoseconds::zero()) return;
-    running_time = std::min<nanoseconds>(running_time, std::chrono::microseconds{100});
+    running_time = shorter(running_time, std::chrono::microseconds{100});
     native_cost_ += (running_time - native_cost_) / 8;
   }
 
@@ -159,22 +205,27 @@ class wait_planner {
 
   /// The margin for a wait of this length, ns, ≥ 0.
   constexpr nanoseconds margin(nanoseconds length) const noexcept {
-    return std::min(overshoot_.quantile(length), max_margin_);
+    return smaller(overshoot_.quantile(length), max_margin_);
   }
 
   /// The margin for a wait of this length and why it is so.
   constexpr margin_explanation explain(nanoseconds length) const noexcept {
     const nanoseconds quantile = overshoot_.quantile(length);
-    const std::uint32_t samples = overshoot_.samples(length);
-    return {margin(length), quantile, samples,
-            quantile > max_margin_ ? margin_reason::capped
-                                   : (samples > 0 ? margin_reason::learned : margin_reason::seeded),
-            nanoseconds::zero(), 0};
+    const std::size_t c = overshoot_estimator::class_of(length);
+    return {margin(length),
+            quantile,
+            overshoot_.samples(length),
+            quantile > max_margin_ ? margin_reason::capped : reason_of(c),
+            lattice_.period(),
+            lattice_.extra_ticks()};
   }
+
+  constexpr const lattice_estimator& lattice() const noexcept { return lattice_; }
+  constexpr const overshoot_estimator& overshoot() const noexcept { return overshoot_; }
 
   constexpr planner_seed seed() const noexcept { return {overshoot_, lattice_, native_cost_}; }
   constexpr void seed(const planner_seed& from) noexcept {
-    overshoot_ = from.overshoot;
+    overshoot_.take(from.overshoot);
     lattice_ = from.lattice;
     native_cost_ = from.native_cost;
   }
@@ -184,14 +235,78 @@ class wait_planner {
   constexpr wait_planner(const wait_planner& like, int) noexcept
       : overshoot_(like.overshoot_.punctuality()), max_margin_(like.max_margin_) {}
 
-  static constexpr nanoseconds sampling_least = std::chrono::microseconds{5};
-  static constexpr std::uint32_t sampling_every = 32;
+  constexpr margin_reason reason_of(std::size_t c) const noexcept {
+    if (lattice_.holds()) return margin_reason::lattice;
+    return overshoot_.tracker_of(c).samples() > 0 ? margin_reason::learned : margin_reason::seeded;
+  }
+
+  constexpr native_plan on_lattice(instant now, instant deadline, nanoseconds may,
+                                   margin_reason bound, bool rest) noexcept {
+    using target = lattice_estimator::target;
+    const nanoseconds left = between(now, deadline);
+    const target first = lattice_.first_after(now);
+    target tick = lattice_.last_before(deadline);
+    margin_reason why = margin_reason::lattice;
+    if (tick.number < first.number || between(now, tick.wake) <= native_cost_) {
+      if (left <= may) {
+        if (rest || ++silent_ < silence()) {
+          return {false, deadline, left, rest ? margin_reason::lattice : margin_reason::too_short};
+        }
+        why = margin_reason::sampling;
+      } else {
+        why = bound;
+      }
+      tick = first;
+    } else if (between(tick.wake, deadline) > may) {
+      tick = lattice_.after(tick);
+      why = bound;
+    }
+    const nanoseconds margin = larger(nanoseconds::zero(), between(tick.wake, deadline));
+    return {true, lattice_.request(now, tick), margin, why};
+  }
+
+  // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be. Where
+  // a class is new and its neighbours say that it would take twice what is left, the 4th for a start,
+  // soon the 128th, and none of those that a late one before has cut short.
+  constexpr bool due_for_sample(std::size_t c, nanoseconds left) noexcept {
+    const bool costly = !overshoot_.tracker_of(c).settled() && overshoot_.quantile_of(c) > left;
+    std::uint8_t interval = interval_[c];
+    if (costly && interval != 1) {
+      if (left < longest_ - longest_ / 4) return false;
+      interval = natives_ < few_natives ? soon : rarest;
+    }
+    if (++skipped_[c] < (1U << interval)) return false;
+    skipped_[c] = 0;
+    return true;
+  }
+  // Most of the wait; where that has failed before, also a quarter, a 16th, a 64th of it: a kernel
+  // whose lateness grows with the length may serve those.
+  constexpr native_plan sample(instant now, nanoseconds left, std::size_t c) noexcept {
+    const int parts = interval_[c] < rarest ? 0 : 2 * (explored_++ % 4);
+    const nanoseconds length =
+        longer((left - left / 8) / (std::int64_t{1} << parts), nanoseconds{1});
+    sampling_ = true;
+    sampled_ = static_cast<std::uint8_t>(c);
+    sampled_before_ = later(now, left);
+    return {true, later(now, length), left - length, margin_reason::sampling};
+  }
+
+  static constexpr std::uint8_t rarest = 7, soon = 2;  // 2^7 = 128
+  static constexpr std::uint8_t few_natives = 24;
+  // Waits too short for the lattice between two native ones: 2, 4, … 256, as predictions come true.
+  constexpr std::uint32_t silence() const noexcept { return 2U << smaller(7, lattice_.steady()); }
 
   overshoot_estimator overshoot_;
   lattice_estimator lattice_{};
   nanoseconds max_margin_;
   nanoseconds native_cost_{std::chrono::microseconds{5}};
-  std::uint32_t unsampled_ = 0;
+  instant woke_ = instant::min();
+  std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
+  std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
+  nanoseconds longest_{0};    // of the latest waits, fading
+  instant sampled_before_{};
+  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0;
+  bool sampling_ = false;
 };
 
 }  // namespace punctual

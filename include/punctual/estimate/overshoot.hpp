@@ -1,7 +1,10 @@
 // How late the kernel wakes sleepers: a quantile of the overshoot for each class of wait length.
 //
 // Layer L2. Knows no clock and no system: it is told pairs (length asked for, overshoot) and answers
-// with the overshoot that a share `punctuality` of waits of a length stays below.
+// with the overshoot that a given share of the waits of a length stays below. No sample is stored:
+// each class follows its quantile by small steps, which are scaled by how far apart samples lie up
+// there, and jumps when a run of misses or of hits says that the kernel has changed. One sample,
+// however large, moves a quantile by one bounded step.
 #pragma once
 
 #include <punctual/platform/seam.hpp>
@@ -14,70 +17,308 @@
 
 namespace punctual {
 
-/// Learns a quantile of the overshoot by length class, with forgetting, in fixed memory.
-class overshoot_estimator {
+/// The smaller, the larger, and the nearest within bounds. <algorithm> alone compiles longer than <chrono>.
+template <class T>
+constexpr T smaller(T a, T b) noexcept {
+  return b < a ? b : a;
+}
+template <class T>
+constexpr T larger(T a, T b) noexcept {
+  return a < b ? b : a;
+}
+template <class T>
+constexpr T within(T value, T least, T most) noexcept {
+  return value < least ? least : (most < value ? most : value);
+}
+
+/// The share to stay below, and what follows from it for all trackers.
+///
+/// Change is told from chance by two cumulative sums of log-likelihood ratios, in units of 1/1024:
+/// "seven in ten miss" sees a step, "five times as many miss as should" sees a tail that has grown.
+struct quantile_rule {
+  /// @param punctuality  0.5 … 0.9999; what lies outside is taken as the nearest end, NaN as 0.98.
+  constexpr explicit quantile_rule(double punctuality = 0.98) noexcept
+      : share(static_cast<float>(punctuality >= 0.5 ? smaller(punctuality, 0.9999)
+                                                    : (punctuality < 0.5 ? 0.5 : 0.98))) {
+    const double miss = 1.0 - static_cast<double>(share);
+    const double few = smaller(0.5, 5.0 * miss);
+    step_miss = units(0.7 / miss);
+    step_hit = units(static_cast<double>(share) / 0.3);
+    tail_miss = units(larger(few, miss) / miss);
+    tail_hit = units(static_cast<double>(share) / (1.0 - few));
+    patience = static_cast<std::uint8_t>(within(2.0 / miss, 8.0, 200.0));
+  }
+
+  float share;
+  std::uint16_t step_miss, step_hit, tail_miss, tail_hit;
+  /// Hits in a row after which the largest of them tells more than the quantile: e^-2 of chance.
+  std::uint8_t patience;
+
+ private:
+  // ln(ratio) · 1024 for ratios of 1 … 10^4: ln 2 for each halving, then the series of ln(1 + x).
+  static constexpr std::uint16_t units(double ratio) noexcept {
+    double log = 0;
+    while (ratio > 1.25) {
+      ratio /= 1.25;
+      log += 0.22314355131420976;
+    }
+    const double x = ratio - 1.0;
+    log += x * (1.0 - x * (1.0 / 2 - x * (1.0 / 3 - x * (1.0 / 4 - x / 5))));
+    return static_cast<std::uint16_t>(within(log * 1024.0 + 0.5, 0.0, 16'000.0));
+  }
+};
+
+/// Follows one quantile of a stream of values ≥ 0, in 32 bytes.
+class quantile_tracker {
  public:
-  static constexpr std::size_t classes = 21;
+  /// Samples until the steps begin; before, the quantile is read off the two largest.
+  static constexpr std::uint16_t settling = 16;
 
-  constexpr explicit overshoot_estimator(double punctuality = 0.98) noexcept
-      : punctuality_(static_cast<float>(punctuality)) {}
+  constexpr float value() const noexcept { return value_; }
+  constexpr std::uint16_t samples() const noexcept { return count_; }
+  constexpr bool settled() const noexcept { return count_ >= settling; }
+  /// How far a sample above the quantile typically lies above it.
+  constexpr float excess() const noexcept { return excess_; }
 
-  /// The class of a length: one for each power of two from 16 us to 17 s.
-  static constexpr std::size_t class_of(nanoseconds length) noexcept {
-    constexpr int lowest = 15;  // bit width of 16384 ns
-    if (length.count() <= 0) return 0;
-    const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(length.count())));
-    if (width <= lowest) return 0;
-    const auto index = static_cast<std::size_t>(width - lowest);
-    return index < classes ? index : classes - 1;
-  }
-
-  constexpr void learn(nanoseconds length, nanoseconds overshoot) noexcept {
-    one& c = class_[class_of(length)];
-    float sample = static_cast<float>(overshoot.count());
-    if (sample < 0.0F) sample = 0.0F;
-    if (c.samples == 0) {
-      c.value = sample;
-      c.scale = sample / 8.0F;
+  /// Takes one sample in.
+  ///
+  /// @param most      What lies above is a stall: it counts as one miss of that size and is no
+  ///                  evidence of a change, since no margin would cover it.
+  /// @param patience  Hits in a row that make a falling quantile believable.
+  /// @return Whether the quantile was moved by a jump.
+  constexpr bool learn(const quantile_rule& rule, float sample, float most,
+                       std::uint8_t patience) noexcept {
+    const bool stall = sample > most;
+    sample = within(sample, 0.0F, most);
+    if (!settled()) {
+      settle(sample);
+      return false;
     }
-    const float most = c.value + 8.0F * c.scale + 2000.0F;
-    if (sample > most) sample = most;
-    const float away = sample > c.value ? sample - c.value : c.value - sample;
-    c.scale += (away - c.scale) / 16.0F;
-    const float step = c.scale / 4.0F + 100.0F;
-    c.value += sample > c.value ? step * punctuality_ : -step * (1.0F - punctuality_);
-    if (c.value < 0.0F) c.value = 0.0F;
-    if (c.samples < 0xffff) ++c.samples;
-  }
-
-  /// The overshoot that a share `punctuality` of waits of this length stays below.
-  constexpr nanoseconds quantile(nanoseconds length) const noexcept {
-    const std::size_t here = class_of(length);
-    for (std::size_t away = 0; away < classes; ++away) {
-      if (here >= away && class_[here - away].samples > 0) return whole(class_[here - away].value);
-      if (here + away < classes && class_[here + away].samples > 0) {
-        return whole(class_[here + away].value);
-      }
-    }
-    return std::chrono::microseconds{150};
-  }
-
-  constexpr double punctuality() const noexcept { return static_cast<double>(punctuality_); }
-  constexpr std::uint32_t samples(nanoseconds length) const noexcept {
-    return class_[class_of(length)].samples;
+    if (count_ < 0xffff) ++count_;
+    return sample > value_ ? miss(rule, sample, stall) : hit(rule, sample, patience);
   }
 
  private:
-  struct one {
-    float value = 0.0F, scale = 0.0F;
-    std::uint16_t samples = 0;
-  };
+  // The steady step is that of a sample quantile over some 600 waits: regret 1 to 5 % at 0.9 … 0.99.
+  static constexpr float memory = 600.0F;
+  static constexpr float gain = 2.4F;
+  static constexpr float finest = 50.0F;  // ns: below a clock read nothing is worth following
+  static constexpr std::uint16_t step_alarm = 9'400, tail_alarm = 7'200;  // e^9.2, e^7
+
+  // Two largest: the one in 16 waits is no quantile, and a stall among them must not be one either.
+  constexpr void settle(float sample) noexcept {
+    ++count_;
+    float& largest = peak_;
+    float& second = lowest_miss_;
+    if (count_ == 1 || sample > largest) {
+      second = count_ == 1 ? sample : largest;
+      largest = sample;
+    } else if (sample > second || count_ == 2) {
+      second = sample;
+    }
+    value_ = smaller(largest, 2.0F * second + 10.0F * finest);
+    excess_ = larger(finest, smaller(largest - second, second));
+    if (settled()) quiet();
+  }
+
+  constexpr float step(const quantile_rule& rule) const noexcept {
+    const float seen = smaller(memory, 1.5F * static_cast<float>(count_));
+    return gain * excess_ / (seen * (1.0F - rule.share));
+  }
+
+  constexpr bool miss(const quantile_rule& rule, float sample, bool stall) noexcept {
+    const float above = sample - value_;
+    const float one_step = step(rule) * rule.share;
+    excess_ = larger(finest, above > 4.0F * excess_
+                                 ? excess_ * 1.8F
+                                 : (above > excess_ ? excess_ * 1.35F : excess_ / 1.35F));
+    if (run_ != 0) peak_ = 0.0F;
+    run_ = 0;
+    if (!stall) {
+      lowest_miss_ = step_ == 0 ? sample : smaller(lowest_miss_, sample);
+      peak_ = larger(peak_, sample);
+      step_ = static_cast<std::uint16_t>(step_ + rule.step_miss);
+      tail_ = static_cast<std::uint16_t>(tail_ + rule.tail_miss);
+      if (step_ >= step_alarm) {
+        // Once to where all of them lie above; if that was not enough, ahead of where they are going.
+        const bool again = count_ < settling + 16;
+        jump(
+            again ? smaller(3.0F * peak_ - 2.0F * lowest_miss_, 1.5F * lowest_miss_) : lowest_miss_,
+            (lowest_miss_ - value_) / 8.0F);
+        before_ = 0.0F;
+        return true;
+      }
+      if (sample < 2.0F * before_ && above > (before_ - value_) / 2.0F) {
+        // Soon after a fall, and back where it fell from: the fall was chance.
+        jump(before_, excess_);
+        before_ = 0.0F;
+        return true;
+      }
+    }
+    value_ += smaller(above + finest, one_step);
+    if (tail_ >= tail_alarm) {
+      tail_ = 0;
+      count_ = settling;  // larger steps from here
+    }
+    return false;
+  }
+
+  constexpr bool hit(const quantile_rule& rule, float sample, std::uint8_t patience) noexcept {
+    step_ = step_ > rule.step_hit ? static_cast<std::uint16_t>(step_ - rule.step_hit) : 0;
+    tail_ = tail_ > rule.tail_hit ? static_cast<std::uint16_t>(tail_ - rule.tail_hit) : 0;
+    value_ -= smaller(value_ - sample, step(rule) * (1.0F - rule.share));
+    peak_ = run_ == 0 ? sample : larger(peak_, sample);
+    if (++run_ < patience) {
+      if (count_ > settling + rule.patience) before_ = 0.0F;
+      return false;
+    }
+    const bool falls = value_ - peak_ > 4.0F * excess_ || peak_ < value_ / 2.0F;
+    if (falls) {
+      before_ = value_;
+      jump(peak_, smaller(excess_, (value_ - peak_) / 8.0F));
+    }
+    run_ = 0;
+    peak_ = 0.0F;
+    return falls;
+  }
+
+  constexpr void jump(float to, float excess) noexcept {
+    value_ = to;
+    excess_ = larger(finest, larger(excess, 0.0F));
+    count_ = settling;
+    quiet();
+  }
+  constexpr void quiet() noexcept {
+    step_ = tail_ = 0;
+    run_ = 0;
+    peak_ = 0.0F;
+  }
+
+  float value_ = 0.0F;   // ns
+  float excess_ = 0.0F;  // ns, typical distance of a miss above the value
+  float peak_ = 0.0F;    // largest hit of this run; while settling the largest of all
+  float lowest_miss_ =
+      0.0F;              // of the run of misses under suspicion; while settling the second largest
+  float before_ = 0.0F;  // the value before the latest fall, for a while
+  std::uint16_t count_ = 0;  // saturating; set back by a jump
+  std::uint16_t step_ = 0, tail_ = 0;
+  std::uint8_t run_ = 0;
+};
+
+/// Learns a quantile of the overshoot by length class, with forgetting, in fixed memory.
+class overshoot_estimator {
+ public:
+  /// One for each power of two: below 32 us, below 64 us, … 8.6 s and more.
+  static constexpr std::size_t classes = 20;
+
+  constexpr explicit overshoot_estimator(double punctuality = 0.98) noexcept : rule_(punctuality) {}
+
+  static constexpr std::size_t class_of(nanoseconds length) noexcept {
+    if (length < shortest * 2) return 0;
+    const auto width =
+        static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(length.count())));
+    return smaller(width - shortest_width, classes - 1);
+  }
+  /// The shortest length of a class, and the shortest of the next one.
+  static constexpr nanoseconds from(std::size_t c) noexcept {
+    return c == 0 ? nanoseconds::zero() : shortest * (std::int64_t{1} << c);
+  }
+  static constexpr nanoseconds to(std::size_t c) noexcept {
+    return c + 1 >= classes ? nanoseconds::max() : from(c + 1);
+  }
+
+  /// Takes one native wait in.
+  ///
+  /// @param length     What the kernel was asked for, ns, > 0.
+  /// @param overshoot  By how much it was later, ns; negative (woken early) counts as 0.
+  /// @param most       Overshoots beyond this are stalls: one bounded sample each.
+  /// @param scarce     Whether waits of this class are only made now and then, to learn.
+  constexpr void learn(nanoseconds length, nanoseconds overshoot, nanoseconds most,
+                       bool scarce = false) noexcept {
+    constexpr std::uint8_t few = 4;
+    class_[class_of(length)].learn(rule_, in_ns(overshoot), in_ns(most),
+                                   scarce ? smaller(few, rule_.patience) : rule_.patience);
+  }
+  constexpr void learn(nanoseconds length, nanoseconds overshoot) noexcept {
+    learn(length, overshoot, std::chrono::seconds{1});
+  }
+
+  /// The overshoot that a share `punctuality` of the waits of this length stays below, ns, ≥ 0.
+  constexpr nanoseconds quantile(nanoseconds length) const noexcept {
+    return quantile_of(class_of(length));
+  }
+  constexpr nanoseconds quantile_of(std::size_t c) const noexcept {
+    const quantile_tracker& own = class_[c];
+    if (own.settled()) return whole(own.value());
+    const float others = from_others(c);
+    if (own.samples() == 0) return whole(others);
+    // The fewer samples, the more of what the neighbours say counts, as far as it is higher.
+    const float few = static_cast<float>(quantile_tracker::settling - own.samples()) /
+                      static_cast<float>(quantile_tracker::settling);
+    return whole(own.value() +
+                 few * larger(0.0F, smaller(others, 4.0F * own.value()) - own.value()));
+  }
+
+  /// Starts from what another one has learned; the share to stay below remains this one's.
+  constexpr void take(const overshoot_estimator& from) noexcept { class_ = from.class_; }
+
+  constexpr std::uint32_t samples(nanoseconds length) const noexcept {
+    return class_[class_of(length)].samples();
+  }
+  constexpr const quantile_tracker& tracker_of(std::size_t c) const noexcept { return class_[c]; }
+  constexpr const quantile_rule& rule() const noexcept { return rule_; }
+  constexpr double punctuality() const noexcept { return static_cast<double>(rule_.share); }
+
+ private:
+  static constexpr std::size_t shortest_width = 15;
+  static constexpr nanoseconds shortest{std::int64_t{1} << (shortest_width - 1)};
+  /// Before anything was learned: above Linux's slack of 50 us and its dispatch on a virtual machine.
+  static constexpr float unknown = 150'000.0F;
+
+  static constexpr float in_ns(nanoseconds t) noexcept { return static_cast<float>(t.count()); }
   static constexpr nanoseconds whole(float ns) noexcept {
     return nanoseconds{static_cast<std::int64_t>(ns)};
   }
+  static constexpr float middle_of(std::size_t c) noexcept {
+    return 1.5F * in_ns(shortest) * static_cast<float>(std::uint32_t{1} << c);
+  }
 
-  float punctuality_;
-  std::array<one, classes> class_{};
+  // What the nearest classes with samples say of one without: the line through two of them, between
+  // them or carried on, so that overshoots which grow with the length are neither read off the wrong
+  // class nor learned from nothing.
+  constexpr float from_others(std::size_t c) const noexcept {
+    const std::size_t below = next_known(c, false), above = next_known(c, true);
+    if (below == classes && above == classes) return unknown;
+    if (below == classes) {
+      const std::size_t second = next_known(above, true);
+      if (second == classes) return class_[above].value();
+      return larger(on_line(above, second, c), class_[above].value() / 4.0F);
+    }
+    if (above == classes) {
+      const std::size_t second = next_known(below, false);
+      if (second == classes) return class_[below].value();
+      return larger(on_line(second, below, c), class_[below].value());
+    }
+    return on_line(below, above, c);
+  }
+  // `classes` where there is none.
+  constexpr std::size_t next_known(std::size_t c, bool up) const noexcept {
+    while (up ? c + 1 < classes : c > 0) {
+      c = up ? c + 1 : c - 1;
+      if (class_[c].samples() > 0) return c;
+    }
+    return classes;
+  }
+  constexpr float on_line(std::size_t a, std::size_t b, std::size_t c) const noexcept {
+    const float slope = (class_[b].value() - class_[a].value()) / (middle_of(b) - middle_of(a));
+    // Never steeper than in proportion to the length.
+    const float most = class_[b].value() / middle_of(b);
+    const float at = class_[b].value() + smaller(slope, most) * (middle_of(c) - middle_of(b));
+    return larger(0.0F, at);
+  }
+
+  quantile_rule rule_;
+  std::array<quantile_tracker, classes> class_{};
 };
 
 }  // namespace punctual
