@@ -27,7 +27,7 @@ class schedule {
 
   /// The index of the next beat, and its deadline.
   constexpr std::uint64_t index() const noexcept { return base_ + next_; }
-  constexpr instant due() const noexcept { return grid_.at(next_); }
+  constexpr instant due() const noexcept { return due_; }
 
   /// Whether the next beat has a deadline: it has none before the first one, and without a limit.
   constexpr bool has_deadline() const noexcept { return begun_ && !rate_.is_unlimited(); }
@@ -36,6 +36,7 @@ class schedule {
   constexpr void anchor(instant now) noexcept {
     base_ += std::exchange(next_, 0);
     grid_ = grid{rate_, now};
+    due_ = now;
   }
 
   /// Before the first beat: on a grid that was aligned, the first deadline that is not past.
@@ -55,14 +56,13 @@ class schedule {
   /// @return  False if all that was due is dropped, and the next deadline is one to wait for.
   constexpr bool catch_up(instant now, bool waited) noexcept {
     if (!has_deadline()) return true;
-    const instant first = due();
     const std::uint64_t behind =
-        between(first, now) < grid_.period() ? 0 : grid_.latest(now) - next_;  // whole periods
+        between(due_, now) < grid_.period() ? 0 : grid_.latest(now) - next_;  // whole periods
     if (policy_ != missed::burst) {
       drop(behind);
       return true;
     }
-    if (behind == 0 && (waited || first == now)) return true;
+    if (behind == 0 && (waited || due_ == now)) return true;
     const std::uint64_t allowed = max_burst_ - late_in_a_row_;
     if (behind >= allowed) drop(behind + 1 - allowed);
     if (allowed == 0) return false;
@@ -75,11 +75,12 @@ class schedule {
     beat b;
     b.index = index();
     b.skipped = std::exchange(pending_skips_, 0);
-    b.due = due();
+    b.due = due_;
     b.late = between(b.due, now);
     if (policy_ == missed::rephase && b.skipped != 0) anchor(now);
     ++next_;
     if (slew_ != nanoseconds::zero()) slew();
+    due_ = grid_.at(next_);
     begun_ = true;
     return b;
   }
@@ -92,18 +93,22 @@ class schedule {
     }
     rate_ = beats;
     grid_.set_rate(beats);
+    due_ = grid_.at(next_);
   }
 
   /// Moves the grid by this much, at most 1/64 of a period with each beat.
   constexpr void nudge(nanoseconds by) noexcept { slew_ = saturating_add(slew_, by); }
 
   /// Moves all deadlines at once.
-  constexpr void shift(nanoseconds by) noexcept { grid_.shift(by); }
+  constexpr void shift(nanoseconds by) noexcept {
+    grid_.shift(by);
+    due_ = grid_.at(next_);
+  }
 
   /// Puts the grid on `target`, so that the next deadline moves by half a period at most.
   constexpr void align(instant target, instant now) noexcept {
     if (rate_.is_unlimited()) return;
-    const instant wanted = begun_ ? due() : now;
+    const instant wanted = begun_ ? due_ : now;
     const std::uint64_t index_then = index();
     grid aligned{rate_, target};
     if (target > wanted) {  // as many periods back as take the anchor before it
@@ -134,13 +139,16 @@ class schedule {
   constexpr void place(std::uint64_t n, std::uint64_t index_there) noexcept {
     next_ = n;
     base_ = index_there - n;  // may wrap, and wraps back
+    due_ = grid_.at(n);
   }
 
   constexpr void drop(std::uint64_t count) noexcept {
+    if (count == 0) return;
     next_ += count;
     pending_skips_ += count;
     dropped_ += count;
     longest_drop_ = std::max(longest_drop_, pending_skips_);
+    due_ = grid_.at(next_);
   }
 
   constexpr void slew() noexcept {
@@ -154,6 +162,7 @@ class schedule {
   grid grid_;
   std::uint64_t base_ = 0;  // the index of the grid's anchor
   std::uint64_t next_ = 0;  // the next beat, counted from there
+  instant due_{};           // and its deadline: always grid_.at(next_)
   std::uint64_t pending_skips_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t longest_drop_ = 0;
