@@ -1,4 +1,4 @@
-// smoke: --threads 1,20 --beats 3 --period 20 --repetitions 1
+// smoke: --threads 1,20 --beats 3 --period 5 --repetitions 1
 // Many threads that wait at once: what each wait costs and how late it is, as their number grows.
 //
 // Every thread waits for the same deadlines, or for deadlines spread evenly over the period. Beside

@@ -6,8 +6,8 @@
 //   meter --json, --csv       for programs; times in nanoseconds (JSON) or microseconds (CSV)
 //
 // Columns as cyclictest has them, in microseconds: I is the interval, C the number of waits, then
-// Min, Avg and Max of (now − deadline), where each deadline is the one
-// before plus the interval. smoke: --seconds 1
+// Min, Avg and Max of (now − deadline); each deadline is the one before plus the interval.
+// smoke: --seconds 1
 #include <punctual/host.hpp>
 #include <punctual/punctual.hpp>
 #include <punctual/statistics.hpp>
