@@ -50,7 +50,7 @@ struct setup {
 int rounds_for(nanoseconds length, const setup& how) {
   if (how.fixed_rounds > 0) return how.fixed_rounds;
   const double ms = static_cast<double>(length.count()) / 1e6;
-  const double rounds = ms <= 0.2 ? 400 : ms <= 2 ? 300 : ms <= 8 ? 150 : ms <= 40 ? 70 : 6;
+  const double rounds = ms <= 0.2 ? 400 : ms <= 2 ? 250 : ms <= 8 ? 120 : ms <= 40 ? 60 : 5;
   return std::max(2, static_cast<int>(rounds * how.scale));
 }
 

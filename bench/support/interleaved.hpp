@@ -31,6 +31,9 @@ struct control {
 };
 
 /// Which contenders are the control, and how far they may be apart.
+///
+/// A repetition is short, so two honest halves differ by chance as well: they disagree where they
+/// are apart by more than the limit and by more than two standard errors.
 struct control_rule {
   std::string first = "spin", second = "spin-again";
   // Half of the smallest differences that are claimed of an idle machine: 100 ns, 5 points.
@@ -39,21 +42,36 @@ struct control_rule {
   double most_p90_ratio = 1e9;
   double most_cpu_ratio = 1.05;
 
-  control judge(const figures& a, const figures& b) const {
+  control judge(const samples& a, const samples& b) const {
+    const figures one = figures_of(a);
+    const figures two = figures_of(b);
     const auto ratio = [](double x, double y) {
-      const double small = std::max(std::min(x, y), 1.0);
-      return std::max(x, y) / small;
+      return std::max(x, y) / std::max(std::min(x, y), 1.0);
     };
-    control c{std::abs(a.p50 - b.p50), ratio(a.p90, b.p90), std::abs(a.later_10us - b.later_10us),
-              ratio(a.cpu, b.cpu), true};
-    c.agrees = c.p50_apart <= most_p50_apart && c.p90_ratio <= most_p90_ratio &&
-               c.share_apart <= most_share_apart && c.cpu_ratio <= most_cpu_ratio;
+    control c{std::abs(one.p50 - two.p50), ratio(one.p90, two.p90),
+              std::abs(one.later_10us - two.later_10us), ratio(one.cpu, two.cpu), true};
+    const auto n = static_cast<double>(std::max<std::size_t>(std::min(a.size(), b.size()), 1));
+    const double share = (one.later_10us + two.later_10us) / 2;
+    const bool shares_agree = c.share_apart <= most_share_apart ||
+                              c.share_apart <= 2 * std::sqrt(2 * share * (1 - share) / n);
+    c.agrees = c.p50_apart <= most_p50_apart && shares_agree && c.cpu_ratio <= most_cpu_ratio &&
+               (c.p90_ratio <= most_p90_ratio || (inside(one.p90, b, n) && inside(two.p90, a, n)));
     return c;
   }
 
   /// Under load every percentile moves; what is claimed there are
   /// factors of 1.1 on a plain sleep's p90.
   static control_rule for_load() { return {"kernel", "kernel-again", 1e18, 1, 1.1, 1e9}; }
+
+ private:
+  // Whether a p90 lies where that of such samples may lie by
+  // chance: two standard errors of its rank.
+  static bool inside(double p90, const samples& all, double n) {
+    const double off = 2 * std::sqrt(0.9 * 0.1 / n);
+    std::vector<double> late;
+    for (const sample& each : all) late.push_back(static_cast<double>(each.late));
+    return quantile(late, 0.9 - off) <= p90 && p90 <= quantile(late, std::min(0.9 + off, 1.0));
+  }
 };
 
 /// All waits of one length.
@@ -126,8 +144,8 @@ class interleaved {
         for (const sample& each : repetition[i]) result.early[i] += each.late < 0;
       }
       if (controlled) {
-        const control c = plan_.rule.judge(figures_of(repetition[result.index(plan_.rule.first)]),
-                                           figures_of(repetition[result.index(plan_.rule.second)]));
+        const control c = plan_.rule.judge(repetition[result.index(plan_.rule.first)],
+                                           repetition[result.index(plan_.rule.second)]);
         result.controls.push_back(c);
         if (!c.agrees) {
           ++result.discarded;
