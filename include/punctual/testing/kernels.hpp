@@ -6,7 +6,7 @@
 //   namespace sim = punctual::testing;
 //   sim::simulation world;
 //   sim::install(world, sim::kernels::netbsd{.hz = 100});
-//   punctual::basic_sleeper sleeper({}, sim::simulated_platform(world));
+//   punctual::basic_sleeper<sim::simulated_platform> sleeper({}, sim::simulated_platform(world));
 //   ... wait with `sleeper`, work with world.work(3ms), judge by world.time() ...
 //
 // A model is a small struct: parameters, `wake(request, surroundings)`, and its clocks where they are
@@ -21,103 +21,27 @@
 
 #include <punctual/testing/kernels/freebsd.hpp>
 #include <punctual/testing/kernels/linux.hpp>
+#include <punctual/testing/kernels/machine.hpp>
 #include <punctual/testing/kernels/netbsd.hpp>
 #include <punctual/testing/kernels/tick.hpp>
 #include <punctual/testing/kernels/windows.hpp>
 #include <punctual/testing/simulated_platform.hpp>
 #include <punctual/testing/surroundings.hpp>
 
-#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-namespace punctual::testing {
-
-/// What every model has: when the thread of this request runs again, as a function of the request
-/// and what surrounds the kernel. Optional: `precise(t)` and `coarse(t)`, what its clocks show.
-template <class M>
-concept kernel_like = std::copyable<M> &&
-    requires(const M m, native_request asked, surroundings s) {
-  { m.wake(asked, s) } -> std::same_as<instant>;
-};
-
-/// A model and its surroundings: what `install` puts into a simulation.
-template <kernel_like Model>
-struct machine {
-  Model model;
-  surroundings around{};
-
-  instant operator()(const native_request& asked) { return model.wake(asked, around); }
-};
-
-namespace kernels {
-
-/// No kernel's fault at all: wakes at the instant, plus whatever latency is put around it.
-struct ideal {
-  instant wake(const native_request& asked, surroundings& around) const {
-    return around.dispatched((std::max)(asked.now, asked.until));
-  }
-};
-
-}  // namespace kernels
-
-/// The machine with this dispatch latency.
-template <kernel_like Model>
-machine<Model> with_latency(latency dispatch, machine<Model> on) {
-  on.around.dispatch = std::move(dispatch);
-  return on;
-}
-template <kernel_like Model>
-machine<Model> with_latency(latency dispatch, Model model) {
-  return with_latency(std::move(dispatch), machine<Model>{std::move(model)});
-}
-
-/// The machine with these other interrupts.
-template <kernel_like Model>
-machine<Model> with_interrupts(interrupts others, machine<Model> on) {
-  on.around.others = std::move(others);
-  return on;
-}
-template <kernel_like Model>
-machine<Model> with_interrupts(interrupts others, Model model) {
-  return with_interrupts(std::move(others), machine<Model>{std::move(model)});
-}
-
-/// Makes the simulated machine run this kernel: its wake-ups, its clocks, and what they cost.
-///
-/// A kernel that offers programs no coarse clock shows the precise one in its place, at its price.
-template <kernel_like Model>
-void install(simulation& world, machine<Model> on) {
-  const Model& model = on.model;
-  world.precise = [](instant t) { return t; };
-  if constexpr (requires { model.precise(instant{}); }) {
-    world.precise = [model](instant t) { return model.precise(t); };
-  }
-  world.cost = {};
-  if constexpr (requires { model.coarse(instant{}); }) {
-    world.coarse = [model](instant t) { return model.coarse(t); };
-  } else {
-    world.coarse = world.precise;
-    world.cost.coarse_read = world.cost.clock_read;
-  }
-  world.kernel = std::move(on);
-}
-template <kernel_like Model>
-void install(simulation& world, Model model) {
-  install(world, machine<Model>{std::move(model)});
-}
-
-namespace kernels {
+namespace punctual::testing::kernels {
 
 /// A ready-made machine.
 struct ready_made {
   std::string_view name;
   bool wakes_early;  ///< whether this kernel may end a wait before the asked instant
-  void (*install)(simulation& world, std::uint64_t seed);
+  std::function<void(simulation& world, std::uint64_t seed)> install;
 };
 
 /// Puts an idle desktop's dispatch latency around a model: median 8 µs, one in a hundred above 60 µs.
@@ -142,158 +66,68 @@ machine<Model> busy(std::uint64_t seed, Model model) {
 /// All ready-made machines.
 inline const std::vector<ready_made>& all() {
   using namespace std::chrono_literals;
-  using chance = std::uint64_t;
-  // A phase, so that no machine's ticks fall on whole seconds.
-  static constexpr nanoseconds phase = 1'234'567ns;
+  constexpr auto on_idle = [](auto model) {
+    return [model](simulation& world, std::uint64_t seed) { install(world, idle(seed, model)); };
+  };
+  constexpr auto on_busy = [](auto model) {
+    return [model](simulation& world, std::uint64_t seed) { install(world, busy(seed, model)); };
+  };
+  // System calls by ptrace: a clock read is one.
+  constexpr auto on_user_mode = [](auto model) {
+    return [model](simulation& world, std::uint64_t seed) {
+      install(world, idle(seed, model));
+      world.cost.clock_read = world.cost.coarse_read = 38us;
+    };
+  };
+  constexpr auto away = [](macos model) {
+    model.idle_level = 128;
+    return model;
+  };
+  constexpr nanoseconds phase = 1'234'567ns;  // so that no tick falls on a whole second
+  constexpr parts_per_billion short_by_2_percent{-20'000'000}, long_by_0_62_percent{6'200'000};
   static const std::vector<ready_made> machines{
-      {"ideal", false, [](simulation& w, chance) { install(w, ideal{}); }},
-      {"netbsd, 100 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, netbsd{100, phase}));
-       }},
-      {"netbsd, 1000 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, netbsd{1000, phase}));
-       }},
-      {"netbsd, 100 Hz, short ticks", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, netbsd{100, phase, {-20'000'000}}));
-       }},
-      {"netbsd 6, 100 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, netbsd_6{100, phase}));
-       }},
-      {"openbsd", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, openbsd{100, phase}));
-       }},
-      {"freebsd 9 nanosleep, 100 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, freebsd_9_nanosleep{100, phase}));
-       }},
-      {"freebsd 9 nanosleep, 1000 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, freebsd_9_nanosleep{1000, phase}));
-       }},
+      {"ideal", false, [](simulation& world, std::uint64_t) { install(world, ideal{}); }},
+      {"netbsd, 100 Hz", false, on_idle(netbsd{100, phase})},
+      {"netbsd, 1000 Hz", false, on_idle(netbsd{1000, phase})},
+      {"netbsd, 100 Hz, short ticks", false, on_idle(netbsd{100, phase, short_by_2_percent})},
+      {"netbsd 6, 100 Hz", false, on_idle(netbsd_6{100, phase})},
+      {"openbsd", true, on_idle(openbsd{100, phase})},
+      {"freebsd 9 nanosleep, 100 Hz", false, on_idle(freebsd_9_nanosleep{100, phase})},
+      {"freebsd 9 nanosleep, 1000 Hz", false, on_idle(freebsd_9_nanosleep{1000, phase})},
       {"freebsd 9 nanosleep, 5000 Hz, long ticks", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, freebsd_9_nanosleep{5000, phase, {6'200'000}}));
-       }},
-      {"freebsd 9 select, 1000 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, freebsd_9_select{1000, phase}));
-       }},
-      {"freebsd 14", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, freebsd_14{1000, phase}));
-       }},
-      {"freebsd 14, busy", false,
-       [](simulation& w, chance s) {
-         install(w, busy(s, freebsd_14{1000, phase}));
-       }},
-      {"freebsd 15", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, freebsd_15{1000, phase}));
-       }},
-      {"dragonfly", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, dragonfly{100, phase}));
-       }},
-      {"illumos", false, [](simulation& w, chance s) { install(w, idle(s, illumos{})); }},
-      {"linux", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_highres{50us, 250, phase}));
-       }},
-      {"linux, busy", false,
-       [](simulation& w, chance s) {
-         install(w, busy(s, linux_highres{50us, 250, phase}));
-       }},
-      {"linux, real-time thread", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_highres{0us, 250, phase}));
-       }},
-      {"linux select", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_select{50us, false, 250, phase}));
-       }},
-      {"linux without high-res, 100 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_ticks{100, phase}));
-       }},
-      {"linux without high-res, 250 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_ticks{250, phase}));
-       }},
-      {"linux without high-res, 300 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_ticks{300, phase}));
-       }},
-      {"linux without high-res, 1000 Hz", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_ticks{1000, phase}));
-       }},
-      {"linux, clocksource=jiffies", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_ticks{250, phase, {}, true}));
-       }},
-      {"user-mode linux", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_ticks{100, phase}));
-         w.cost.clock_read = 38us;  // a system call, by ptrace
-         w.cost.coarse_read = 38us;
-       }},
-      {"linux 2.4", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, linux_jiffies{100, phase}));
-       }},
-      {"virtual machine", false,
-       [](simulation& w, chance s) { install(w, idle(s, guest{.phase = phase})); }},
-      {"virtual machine, busy host", false,
-       [](simulation& w, chance s) { install(w, busy(s, guest{.phase = phase})); }},
-      {"windows, 15.625 ms", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, windows{15'625us, phase}));
-       }},
-      {"windows, 1 ms", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, windows{1ms, phase}));
-       }},
-      {"windows, 0.9765625 ms", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, windows{976'563ns, phase}));
-       }},
-      {"windows, 0.5 ms", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, windows{499'500ns, phase}));
-       }},
-      {"windows timer, 15.625 ms", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, windows{15'625us, phase, 100ns}));
-       }},
-      {"windows timer, 0.5 ms", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, windows{499'500ns, phase, 100ns}));
-       }},
-      {"windows high-resolution timer", false,
-       [](simulation& w, chance s) {
-         install(w, idle(s, windows_high_resolution{500us, phase}));
-       }},
-      {"cygwin", true,
-       [](simulation& w, chance s) {
-         install(w, idle(s, cygwin{10ms, phase}));
-       }},
-      {"macos", false, [](simulation& w, chance s) { install(w, idle(s, macos{})); }},
-      {"macos, busy", false, [](simulation& w, chance s) { install(w, busy(s, macos{})); }},
-      {"macos, tier 1, user away", false,
-       [](simulation& w, chance s) {
-         macos model = macos::tier(1);
-         model.idle_level = 128;
-         install(w, idle(s, model));
-       }},
-      {"macos, background", false,
-       [](simulation& w, chance s) { install(w, idle(s, macos::background())); }},
-      {"macos, real-time thread", false,
-       [](simulation& w, chance s) { install(w, idle(s, macos::real_time())); }},
+       on_idle(freebsd_9_nanosleep{5000, phase, long_by_0_62_percent})},
+      {"freebsd 9 select, 1000 Hz", false, on_idle(freebsd_9_select{1000, phase})},
+      {"freebsd 14", false, on_idle(freebsd_14{1000, phase})},
+      {"freebsd 14, busy", false, on_busy(freebsd_14{1000, phase})},
+      {"freebsd 15", false, on_idle(freebsd_15{1000, phase})},
+      {"dragonfly", false, on_idle(dragonfly{100, phase})},
+      {"illumos", false, on_idle(illumos{})},
+      {"linux", false, on_idle(linux_highres{50us, 250, phase})},
+      {"linux, busy", false, on_busy(linux_highres{50us, 250, phase})},
+      {"linux, real-time thread", false, on_idle(linux_highres{0us, 250, phase})},
+      {"linux select", false, on_idle(linux_select{50us, false, 250, phase})},
+      {"linux without high-res, 100 Hz", false, on_idle(linux_ticks{100, phase})},
+      {"linux without high-res, 250 Hz", false, on_idle(linux_ticks{250, phase})},
+      {"linux without high-res, 300 Hz", false, on_idle(linux_ticks{300, phase})},
+      {"linux without high-res, 1000 Hz", false, on_idle(linux_ticks{1000, phase})},
+      {"linux, clocksource=jiffies", false, on_idle(linux_ticks{250, phase, {}, true})},
+      {"user-mode linux", false, on_user_mode(linux_ticks{100, phase})},
+      {"linux 2.4", false, on_idle(linux_jiffies{100, phase})},
+      {"virtual machine", false, on_idle(guest{.phase = phase})},
+      {"virtual machine, busy host", false, on_busy(guest{.phase = phase})},
+      {"windows, 15.625 ms", true, on_idle(windows{15'625us, phase})},
+      {"windows, 1 ms", true, on_idle(windows{1ms, phase})},
+      {"windows, 0.9765625 ms", true, on_idle(windows{976'563ns, phase})},
+      {"windows, 0.5 ms", true, on_idle(windows{499'500ns, phase})},
+      {"windows timer, 15.625 ms", true, on_idle(windows{15'625us, phase, 100ns})},
+      {"windows timer, 0.5 ms", true, on_idle(windows{499'500ns, phase, 100ns})},
+      {"windows high-resolution timer", false, on_idle(windows_high_resolution{500us, phase})},
+      {"cygwin", true, on_idle(cygwin{10ms, phase})},
+      {"macos", false, on_idle(macos{})},
+      {"macos, busy", false, on_busy(macos{})},
+      {"macos, tier 1, user away", false, on_idle(away(macos::tier(1)))},
+      {"macos, background", false, on_idle(macos::background())},
+      {"macos, real-time thread", false, on_idle(macos::real_time())},
   };
   return machines;
 }
@@ -309,6 +143,4 @@ inline const ready_made& named(std::string_view name) {
   throw std::out_of_range("no machine is called '" + std::string(name) + "'; there are:" + names);
 }
 
-}  // namespace kernels
-
-}  // namespace punctual::testing
+}  // namespace punctual::testing::kernels
