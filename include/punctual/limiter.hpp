@@ -46,7 +46,7 @@ class basic_limiter {
   /// taken. Found as for `basic_pacer::next(how)`.
   template <class How>
   receipt acquire(How&& how) noexcept(noexcept(sleep_until(std::declval<basic_sleeper<P>&>(), how,
-                                                           instant{}))) {
+                                                           std::declval<instant>()))) {
     return acquire_by([this, &how](instant there) { return sleep_until(sleeper_, how, there); });
   }
 

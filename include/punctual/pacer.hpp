@@ -71,7 +71,7 @@ class basic_pacer {
   ///          Pending and past: woken or stopped wins.
   template <class How>
   beat next(How&& how) noexcept(noexcept(sleep_until(std::declval<basic_sleeper<P>&>(), how,
-                                                     instant{}))) {
+                                                     std::declval<instant>()))) {
     return next_by(call::interruptible, [this, &how](instant due, instant) {
       if constexpr (requires { block_until(sleeper_, how, due); }) {
         if (!pace_.spins) return block_until(sleeper_, how, due);
