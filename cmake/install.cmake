@@ -26,6 +26,7 @@ install(
   FILES "${CMAKE_CURRENT_BINARY_DIR}/punctual.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig"
 )
 if(TARGET punctual_c)
+  list(TRANSFORM c_runtime PREPEND " -l")
   configure_file(cmake/punctual-c.pc.in punctual-c.pc @ONLY)
   install(
     FILES "${CMAKE_CURRENT_BINARY_DIR}/punctual-c.pc"
