@@ -328,8 +328,8 @@ std::cv_status wait_until(Cv& cv, Lock& lock,
              : std::cv_status::no_timeout;
 }
 
-/// Locks a timed mutex, or gives up at the deadline: the standard's wait, with no system call for a
-/// mutex that is free or a deadline that is past.
+/// Locks a timed mutex, or gives up at the deadline: the standard's wait, without a futex call for
+/// a mutex that is free or a deadline that is past.
 template <class Mutex, class Clock, class Duration>
 bool try_lock_until(Mutex& mutex, const std::chrono::time_point<Clock, Duration>& deadline) {
   while (!mutex.try_lock()) {
@@ -342,8 +342,9 @@ bool try_lock_until(Mutex& mutex, const std::chrono::time_point<Clock, Duration>
   return true;
 }
 
-/// Takes from a semaphore, or gives up at the deadline: the standard's wait, with no system call
-/// where one is to be had or the deadline is past.
+/// Takes from a semaphore, or gives up at the deadline: the standard's wait, without a futex call
+/// where one is to be had or the deadline is past. (libstdc++'s `try_acquire` yields where there is
+/// none.)
 template <class Semaphore, class Clock, class Duration>
 bool try_acquire_until(Semaphore& semaphore,
                        const std::chrono::time_point<Clock, Duration>& deadline) {

@@ -1,6 +1,6 @@
-// Mistake that would live without it: a caller's blocking call that knows only milliseconds ends each wait
-// in a busy loop of calls with 0 ms, or in a spin of a millisecond; one that does not block at all runs hot;
-// one that an event or a signal ended is learned as lateness.
+// Mistake that would live without it: a caller's blocking call that knows only milliseconds ends
+// each wait in a busy loop of calls with 0 ms, or in a spin of a millisecond; one that does not
+// block at all runs hot; one that an event or a signal ended is learned as lateness.
 #include "support/catch.hpp"
 
 #include <punctual/interrupt.hpp>

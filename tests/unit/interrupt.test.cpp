@@ -1,6 +1,6 @@
-// Mistake that would live without it: a wake-up that is noticed late, or taken for the deadline, or the
-// other way round; a spurious return that ends a wait or is learned; an interruptible wait that is later,
-// or costs more, than a plain one.
+// Mistake that would live without it: a wake-up that is noticed late, or taken for the deadline, or
+// the other way round; a spurious return that ends a wait or is learned; an interruptible wait that
+// is later, or costs more, than a plain one.
 #include "support/catch.hpp"
 
 #include <punctual/interrupt.hpp>
@@ -263,7 +263,7 @@ struct fast {
   using period = std::nano;
   using duration = nanoseconds;
   using time_point = std::chrono::time_point<fast>;
-  static constexpr bool is_steady = false;
+  [[maybe_unused]] static constexpr bool is_steady = false;
   static inline simulation* world = nullptr;
   static time_point now() noexcept { return time_point{world->time().time_since_epoch() * 2}; }
 };

@@ -1,6 +1,6 @@
-// Mistake that would live without it: a waiter that looks at the flag before it has published that it is
-// about to park, a waker that looks for waiters before it has set the flag: a wake-up between the two is
-// lost, once in a million times.
+// Mistake that would live without it: a waiter that looks at the flag before it has published that
+// it is about to park, a waker that looks for waiters before it has set the flag: a wake-up between
+// the two is lost, once in a million times.
 #include "support/catch.hpp"
 #include "support/interleavings.hpp"
 
@@ -215,7 +215,8 @@ TEST_CASE("a woken thread may destroy the waker while the wake is on its way", "
 }
 
 TEST_CASE("the explorer finds the one order in which a naive flag loses a wake", "[interrupt]") {
-  // Looks at the flag, then parks without saying so before: a wake in between finds nobody to unpark.
+  // Looks at the flag, then parks without saying so before: a wake in between finds nobody to
+  // unpark.
   explorer e;
   e.explore([](turns& t) {
     struct naive {
