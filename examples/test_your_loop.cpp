@@ -1,4 +1,4 @@
-// A frame loop, tried on machines that you do not have: NetBSD at 100 Hz, Windows at 15.6 ms, macOS.
+// A frame loop, tried on machines that you do not have: NetBSD, Windows at 15.6 ms, macOS.
 //
 //   test_your_loop                  ten simulated seconds on each of a few machines, and a bad loop
 //   test_your_loop --all            on every machine that there is

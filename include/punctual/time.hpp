@@ -21,7 +21,7 @@ namespace punctual {
 /// How a quotient that is not whole is rounded.
 enum class rounding : std::uint8_t { down, up };
 
-/// Computes `a * b / c` without 128-bit integers: schoolbook product, then one quotient bit at a time.
+/// Computes `a * b / c` without 128-bit integers: schoolbook product, then the quotient bit by bit.
 constexpr std::uint64_t multiply_divide_split(std::uint64_t a, std::uint64_t b, std::uint64_t c,
                                               rounding how) noexcept {
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
@@ -106,7 +106,7 @@ constexpr nanoseconds between(instant from, instant to) noexcept {
 
 namespace conversion {
 
-// Told apart by bits: under -ffast-math the compiler may assume that there is no NaN and no infinity.
+// Told apart by bits: under -ffast-math a compiler may assume that there is no NaN, no infinity.
 constexpr bool is_nan(double value) noexcept {
   return (std::bit_cast<std::uint64_t>(value) & 0x7fff'ffff'ffff'ffffu) > 0x7ff0'0000'0000'0000u;
 }

@@ -48,8 +48,8 @@ struct verdict {
 /// Waits `waits` times with some work between: fifteen in sixteen from 1 us to 1 ms, the others up
 /// to 50 ms, each log-uniform; one in eight on the wall clock.
 ///
-/// @param make  Given the simulated platform, makes what is called with each clock and deadline, and
-///              answers whether the wait came to its end.
+/// @param make  Given the platform, makes what is called with each clock and deadline, and answers
+///              whether the wait came to its end.
 template <class Make>
 verdict loop(const kernels::ready_made& on, int waits, Make make) {
   simulation world;
@@ -179,8 +179,8 @@ const names& macos() {
   return list;
 }
 
-/// 10^5, in a long run 10^6. Sanitizers and emulated processors, which look for other faults than an
-/// early wait and take five and twenty times as long, get by with fewer.
+/// 10^5, in a long run 10^6. Sanitizers and emulated processors, which look for other faults than
+/// an early wait and take five and twenty times as long, get by with fewer.
 int number_of_waits() {
   const int waits = std::getenv("PUNCTUAL_LONG") != nullptr ? 1'000'000 : 100'000;
   if (std::getenv("PUNCTUAL_PROCESSOR") != nullptr) return waits / 100;
@@ -201,7 +201,7 @@ void holds_on(const names& machines) {
 
     CHECK(own.early == 0);
     CHECK(own.unfinished == 0);
-    // No hang: the longest that a kernel here keeps a thread, macOS's background with its 100 ms, twice.
+    // No hang: twice the longest that a kernel here keeps a thread, macOS's background 100 ms.
     CHECK(*std::max_element(own.late.begin(), own.late.end()) < 250ms);
     // Half of the time, and what half a second has saved up.
     CHECK(own.spun <= own.elapsed / 2 + tuning::budget_window / 2);

@@ -9,11 +9,12 @@
 //   punctual::basic_sleeper<sim::simulated_platform> sleeper({}, sim::simulated_platform(world));
 //   ... wait with `sleeper`, work with world.work(3ms), judge by world.time() ...
 //
-// A model is a small struct: parameters, `wake(request, surroundings)`, and its clocks where they are
-// not ideal. What surrounds the kernel is put around the model:
+// A model is a small struct: parameters, `wake(request, surroundings)`, and its clocks where they
+// are not ideal. What surrounds the kernel is put around the model:
 //
-//   sim::install(world, sim::with_interrupts(sim::interrupts::poisson(2ms),
-//                       sim::with_latency(sim::latency::log_normal(8us, 60us), sim::kernels::macos{})));
+//   const auto late = sim::latency::log_normal(8us, 60us);
+//   const auto others = sim::interrupts::poisson(2ms);
+//   sim::install(world, with_interrupts(others, with_latency(late, sim::kernels::macos{})));
 //
 // `kernels::all()` lists ready-made machines by name, with latencies that such machines have, for a
 // loop over all of them. Side layer: nothing here is part of a wait.
@@ -44,14 +45,14 @@ struct ready_made {
   std::function<void(simulation& world, std::uint64_t seed)> install;
 };
 
-/// Puts an idle desktop's dispatch latency around a model: median 8 µs, one in a hundred above 60 µs.
+/// An idle desktop's dispatch latency around a model: median 8 µs, one in a hundred above 60 µs.
 template <kernel_like Model>
 machine<Model> idle(std::uint64_t seed, Model model) {
   using std::chrono::microseconds;
   return with_latency(latency::log_normal(microseconds{8}, microseconds{60}, seed), model);
 }
 
-/// The same on a busy machine: once in 50 wake-ups a tail from 100 µs to 20 ms, and other interrupts.
+/// The same when busy: once in 50 wake-ups a tail from 100 µs to 20 ms, and other interrupts.
 template <kernel_like Model>
 machine<Model> busy(std::uint64_t seed, Model model) {
   using std::chrono::microseconds;

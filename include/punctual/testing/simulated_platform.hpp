@@ -105,7 +105,7 @@ class simulation {
     if (waiting_ == nullptr) count.stalled += length;
   }
 
-  /// The machine sleeps. Clocks stop: the steady clock does not notice, the wall clock and the counter do.
+  /// The machine sleeps. The steady clock does not notice, the wall clock and the counter do.
   void suspend_clock_stops(nanoseconds length) {
     counter_jumps(static_cast<std::int64_t>(static_cast<double>(length.count()) * rate_));
     step_wall_clock(length);
@@ -131,7 +131,7 @@ class simulation {
   /// Every native wait from now on is refused with this error; 0 allows them again.
   void refuse_native(int error) { refusal_ = error; }
 
-  /// Counter faults: a step either way; another rate from now on, 0 to stop, negative to run backwards.
+  /// Counter faults: a step either way; another rate, 0 to stop, negative to run backwards.
   void counter_jumps(std::int64_t by) { counter_ += static_cast<std::uint64_t>(by); }
   void counter_runs_at(double ticks_per_ns) {
     settle_counter();

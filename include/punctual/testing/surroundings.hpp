@@ -1,4 +1,4 @@
-// What a simulated kernel stands in: how long a woken thread takes to run, and what else interrupts.
+// What a simulated kernel stands in: how late a woken thread runs, and what else interrupts.
 //
 // Side layer, below the kernel models. A model says when the timer interrupt comes; these say how
 // late the thread then is (`latency`), and which other interrupts a lazy kernel may use instead of
@@ -16,7 +16,7 @@
 
 namespace punctual::testing {
 
-/// How long it takes from the interrupt that ends a wait until the thread runs, drawn anew each time.
+/// The time from the interrupt that ends a wait until the thread runs, drawn anew each time.
 class latency {
  public:
   using draw = std::function<nanoseconds(generator&)>;

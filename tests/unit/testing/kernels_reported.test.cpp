@@ -3,8 +3,9 @@
 // Mistake that would live without it: a model that is consistent in itself and is not the kernel
 // that its users complained about.
 //
-// Most reports come from a program that calls again as soon as it is woken. It is back in the kernel
-// about 1 us after the tick, so it sees 19.999 ms where the kernel counts 20: hence `returns`.
+// Most reports come from a program that calls again as soon as it is woken. It is back in the
+// kernel about 1 us after the tick, so it sees 19.999 ms where the kernel counts 20: hence
+// `returns`.
 
 #include <punctual/testing/kernels.hpp>
 

@@ -1,4 +1,4 @@
-// The simulated machine: time moves only by what is scripted, and each scripted fault does what it says.
+// The simulated machine: time moves by what is scripted alone, and each fault does what it says.
 //
 // Mistake that would live without it: a fault that never happens, so that every proof of surviving
 // it proves nothing.

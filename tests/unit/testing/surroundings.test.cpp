@@ -50,7 +50,7 @@ TEST_CASE("a seed gives the same numbers with every compiler and library", "[sim
   CHECK(latency::log_normal(8us, 60us, 3)() == 23'330ns);
 }
 
-TEST_CASE("numbers of a generator are spread as they should be", "[simulation]") {
+TEST_CASE("numbers of a generator are spread evenly, normally, exponentially", "[simulation]") {
   generator chance(1);
   std::vector<int> counts(7);
   double sum = 0, squares = 0, waits = 0;

@@ -31,10 +31,10 @@ struct windup {
 /// time has come to where it was at the start plus the request.
 ///
 /// So a short sleep lasts to the next windup: 1 ms, even where a tick is 10 µs.
-/// With ticks that are too short a sleep may end a part of a tick early: the stored time is all it sees.
-/// Source: FreeBSD 9.3 kern_time.c (kern_nanosleep), kern_clock.c (tvtohz); the mailing-list threads
-/// of 2009 and 2012 by Luigi Rizzo. Limits: the load that 100,000 interrupts a second put on a
-/// machine is not modelled.
+/// With ticks that are too short it may end a part of a tick early: it sees the stored time only.
+/// Source: FreeBSD 9.3 kern_time.c (kern_nanosleep), kern_clock.c (tvtohz); the mailing-list
+/// threads of 2009 and 2012 by Luigi Rizzo. Limits: the load that 100,000 interrupts a second put
+/// on a machine is not modelled.
 struct freebsd_9_nanosleep {
   std::int64_t hz = 1000;
   nanoseconds phase{0};
@@ -119,8 +119,8 @@ struct freebsd_14 {
 
 /// FreeBSD after 626ea75ed2e9 (review D50075), expected as 15: due is when it was asked for.
 ///
-/// Source: the commit message; `kern.timecounter.nanosleep_precise=0` brings `freebsd_14` back, which
-/// is also what select, poll and kevent still are.
+/// Source: the commit message; `kern.timecounter.nanosleep_precise=0` brings `freebsd_14` back,
+/// which is also what select, poll and kevent still are.
 struct freebsd_15 {
   std::int64_t hz = 1000;
   nanoseconds phase{0};
@@ -135,7 +135,7 @@ struct freebsd_15 {
 /// DragonFly: whole ticks rounded *down*, then a one-shot timer for the rest, then a spin in the
 /// kernel below 100 µs. Exact at any HZ.
 ///
-/// Source: DragonFly kern_time.c (nanosleep1), as of 2009; the scheme is documented as the same today.
+/// Source: DragonFly kern_time.c (nanosleep1), of 2009; documented as the same scheme today.
 /// Limits: the spin ends at the instant, not at the first look after it.
 struct dragonfly {
   std::int64_t hz = 100;

@@ -12,8 +12,8 @@ namespace punctual::testing::kernels {
 /// Linux with high-resolution timers: sleeps, futexes and condition variables.
 ///
 /// The interrupt is programmed for the end of the slack; any other timer interrupt inside it takes
-/// the sleeper along. A tight request has a slack of 1 ns. A deadline past by less than the slack is
-/// still waited for to the end of it; one past by more costs a dispatch.
+/// the sleeper along. A tight request has a slack of 1 ns. A deadline past by less than the slack
+/// is still waited for to the end of it; one past by more costs a dispatch.
 /// Source: kernel/time/hrtimer.c; prctl(2), PR_SET_TIMERSLACK; validated against Linux 6.1 in
 /// tests/kernels.
 struct linux_highres {
@@ -32,7 +32,7 @@ struct linux_highres {
   instant coarse(instant t) const { return tick(hz, phase).shown(t); }
 };
 
-/// Linux select, poll and epoll: a slack of 0.1 % of the request (0.5 % when niced), at most 100 ms.
+/// Linux select, poll and epoll: a slack of 0.1 % of the request (0.5 % if niced), 100 ms at most.
 ///
 /// Source: fs/select.c (select_estimate_accuracy). `poll(0)` returns at once.
 struct linux_select {
@@ -55,7 +55,7 @@ struct linux_select {
 /// Linux without high-resolution timers (`highres=off`, or no hardware for them): the first tick at
 /// or after the instant, with nothing added; a past one waits for the next tick, too.
 ///
-/// Source: kernel/time/hrtimer.c (hrtimer_run_queues), validated against Linux 6.1 in tests/kernels.
+/// Source: kernel/time/hrtimer.c, validated against Linux 6.1 in tests/kernels.
 struct linux_ticks {
   std::int64_t hz = 250;
   nanoseconds phase{0};

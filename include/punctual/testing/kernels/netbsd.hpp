@@ -1,8 +1,9 @@
 // NetBSD and OpenBSD: sleeps are counted in ticks, and one tick is added to be safe.
 //
-// Side layer; see kernels.hpp for how models are used. Both count with the nominal tick and wait for
-// real ones. Neither has an absolute sleep that differs from a relative one, so the length is what
-// counts: what is left when the call enters the kernel. Neither has a coarse clock for programs.
+// Side layer; see kernels.hpp for how models are used. Both count with the nominal tick and wait
+// for real ones. Neither has an absolute sleep that differs from a relative one, so the length is
+// what counts: what is left when the call enters the kernel. Neither has a coarse clock for
+// programs.
 //
 // Not modelled: counts of ticks that would not fit an int (248 days at HZ=100).
 #pragma once
@@ -54,8 +55,8 @@ struct netbsd_6 {
 
 /// OpenBSD 6.6 and later: floor((ns + T − 1) / (T + 1)) + 1 ticks, once.
 ///
-/// The division by T + 1 lets a wait of n ticks end up to n − 1 ns early. A length of zero counts as
-/// 1 ns, which gives one tick. No absolute sleep.
+/// The division by T + 1 lets a wait of n ticks end up to n − 1 ns early. A length of zero counts
+/// as 1 ns, which gives one tick. No absolute sleep.
 /// Source: OpenBSD kern_synch.c, tsleep_nsec.
 struct openbsd {
   std::int64_t hz = 100;

@@ -1,7 +1,7 @@
 // The instants at which a clock tick comes, and where on them a timeout ends.
 //
-// Side layer. `tick` is exact for any rate, phase and error, with no drift between the n-th tick and
-// n times the first: kernels differ in how they count ticks, never in what a tick is.
+// Side layer. `tick` is exact for any rate, phase and error, with no drift between the n-th tick
+// and n times the first: kernels differ in how they count ticks, never in what a tick is.
 #pragma once
 
 #include <punctual/testing/surroundings.hpp>

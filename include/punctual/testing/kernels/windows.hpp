@@ -17,7 +17,7 @@ inline constexpr tick performance_counter{std::int64_t{10'000'000}};
 ///
 /// Source: Microsoft's pages on Sleep and timeBeginPeriod; golang issue 17696 and
 /// Windows-Dev-Performance issue 115 for the numbers. Limits: now and then a real machine takes one
-/// tick more; Windows 11 ignores timeBeginPeriod for hidden windows: set `period` back to 15.625 ms.
+/// tick more; Windows 11 ignores timeBeginPeriod for hidden windows: that is 15.625 ms again.
 struct windows {
   nanoseconds period = std::chrono::microseconds{15'625};  ///< 64 Hz; 1 ms, 0.9765625 ms, 0.5 ms
   nanoseconds phase{0};
@@ -66,8 +66,8 @@ struct cygwin {
 
 /// macOS 10.9 and later: a slop of r >> shift, at most `cap`, up to twice that on an idle machine.
 ///
-/// An idle machine fires at the end of the slop, a busy one at any interrupt inside it. sleep, select,
-/// condition variables and mach_wait_until are all like this; kevent with NOTE_CRITICAL is not.
+/// An idle machine fires at the end of the slop, a busy one at any interrupt inside it. sleep,
+/// select, condition variables and mach_wait_until are all like this; NOTE_CRITICAL is not.
 /// Source: XNU's timer_call.c and its table of latency tiers. A caller's leeway can only raise it.
 struct macos {
   int shift = 3;  ///< negative: to the left
