@@ -190,7 +190,9 @@ class lattice_estimator {
     float best = 1e9F;
     std::array<float, 129> residual{};
     for (int parts = 1; parts <= most; ++parts) {
-      const fit found = fitted(shortest_gap / parts, n);
+      fit found = fitted(shortest_gap / parts, n);
+      // Told apart from a loop's own period: the requests must vary by a part of it.
+      if (found.period > 4 * overshoots) found.spread = 1e9F;
       residual[static_cast<std::size_t>(parts)] = found.spread;
       if (found.spread < static_cast<float>(overshoots / 4)) best = smaller(best, found.spread);
     }

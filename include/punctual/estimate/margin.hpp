@@ -138,6 +138,7 @@ class wait_planner {
                              bool oversubscribed = false) noexcept {
     const nanoseconds left = between(now, deadline);
     sampling_ = false;
+    planned_before_ = instant::max();
     if (left <= nanoseconds::zero())
       return {false, deadline, nanoseconds::zero(), margin_reason::learned};
     const bool rest = now == woke_;  // of a wait that has had a native wait already
@@ -151,11 +152,11 @@ class wait_planner {
 
     const std::size_t natural = overshoot_estimator::class_of(left - left / 8);
     for (std::size_t c = overshoot_estimator::class_of(left);; --c) {
-      const nanoseconds margin = overshoot_.quantile_of(c);
-      const nanoseconds length = smaller(left - margin, overshoot_estimator::to(c));
-      if (margin <= may && length > native_cost_ && length >= overshoot_estimator::from(c)) {
+      const nanoseconds length = overshoot_.longest_in(c, left);
+      if (length > native_cost_ && (closed_ >> c & 1U) == 0 && overshoot_.quantile(length) <= may) {
         if (c < natural && !rest && due_for_sample(natural, left))
           return sample(now, left, natural);
+        planned_before_ = deadline;
         return {true, later(now, length), left - length, reason_of(c)};
       }
       if (c == 0) break;
@@ -183,12 +184,24 @@ class wait_planner {
     const std::size_t c = overshoot_estimator::class_of(length);
     overshoot_.learn(length, overshoot, max_margin_, sampling_ || interval_[c] != 0);
     lattice_.learn(overshoot_.rule(), asked, until, woke);
-    if (!sampling_) {
+    const bool in_time = woke <= planned_before_;
+    if (sampling_) {
+      if (in_time) {
+        interval_[sampled_] = 1;  // look again at once
+        closed_ &= ~(1U << sampled_);
+      } else if (interval_[sampled_] <
+                 (overshoot_.tracker_of(sampled_).settled() ? rarest : soon)) {
+        ++interval_[sampled_];
+      }
+    } else {
       interval_[c] = skipped_[c] = 0;
-    } else if (woke <= sampled_before_) {
-      interval_[sampled_] = 1;  // it would have been in time: look again at once
-    } else if (interval_[sampled_] < (overshoot_.tracker_of(sampled_).settled() ? rarest : soon)) {
-      ++interval_[sampled_];
+      // Whatever the margin, they end too late: a kernel's floor. Not again until a sample is in time.
+      late_in_a_row_ = in_time ? std::uint8_t{0} : static_cast<std::uint8_t>(late_in_a_row_ + 1);
+      if (late_in_a_row_ >= most_late_in_a_row) {
+        late_in_a_row_ = 0;
+        closed_ |= 1U << c;
+        interval_[c] = soon;
+      }
     }
     sampling_ = false;
   }
@@ -269,7 +282,8 @@ class wait_planner {
   // a class is new and its neighbours say that it would take twice what is left, the 4th for a start,
   // soon the 128th, and none of those that a late one before has cut short.
   constexpr bool due_for_sample(std::size_t c, nanoseconds left) noexcept {
-    const bool costly = !overshoot_.tracker_of(c).settled() && overshoot_.quantile_of(c) > left;
+    const bool costly =
+        !overshoot_.tracker_of(c).settled() && overshoot_.quantile(left - left / 8) > left;
     std::uint8_t interval = interval_[c];
     if (costly && interval != 1) {
       if (left < longest_ - longest_ / 4) return false;
@@ -287,12 +301,12 @@ class wait_planner {
         longer((left - left / 8) / (std::int64_t{1} << parts), nanoseconds{1});
     sampling_ = true;
     sampled_ = static_cast<std::uint8_t>(c);
-    sampled_before_ = later(now, left);
+    planned_before_ = later(now, left);
     return {true, later(now, length), left - length, margin_reason::sampling};
   }
 
   static constexpr std::uint8_t rarest = 7, soon = 2;  // 2^7 = 128
-  static constexpr std::uint8_t few_natives = 24;
+  static constexpr std::uint8_t few_natives = 24, most_late_in_a_row = 6;
   // Waits too short for the lattice between two native ones: 2, 4, … 256, as predictions come true.
   constexpr std::uint32_t silence() const noexcept { return 2U << smaller(7, lattice_.steady()); }
 
@@ -304,8 +318,9 @@ class wait_planner {
   std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
   std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
   nanoseconds longest_{0};    // of the latest waits, fading
-  instant sampled_before_{};
-  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0;
+  instant planned_before_ = instant::max();
+  std::uint32_t closed_ = 0;  // classes, by bit
+  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0, late_in_a_row_ = 0;
   bool sampling_ = false;
 };
 

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 namespace punctual {
 
@@ -80,6 +81,13 @@ class quantile_tracker {
   /// How far a sample above the quantile typically lies above it.
   constexpr float excess() const noexcept { return excess_; }
 
+  /// Moves the value and what it is compared with, for a stream whose values all moved by as much.
+  constexpr void move(float by) noexcept {
+    for (float* each : {&value_, &peak_, &lowest_miss_, &before_}) {
+      if (*each > 0.0F) *each = larger(0.0F, *each + by);
+    }
+  }
+
   /// Takes one sample in.
   ///
   /// @param most      What lies above is a stall: it counts as one miss of that size and is no
@@ -134,24 +142,28 @@ class quantile_tracker {
                                  : (above > excess_ ? excess_ * 1.35F : excess_ / 1.35F));
     if (run_ != 0) peak_ = 0.0F;
     run_ = 0;
+    asked_ = 0;
     if (!stall) {
       lowest_miss_ = step_ == 0 ? sample : smaller(lowest_miss_, sample);
       peak_ = larger(peak_, sample);
       step_ = static_cast<std::uint16_t>(step_ + rule.step_miss);
       tail_ = static_cast<std::uint16_t>(tail_ + rule.tail_miss);
       if (step_ >= step_alarm) {
-        // Once to where all of them lie above; if that was not enough, ahead of where they are going.
+        // To the least of them; if that was not enough, ahead of where they are going.
         const bool again = count_ < settling + 16;
-        jump(
-            again ? smaller(3.0F * peak_ - 2.0F * lowest_miss_, 1.5F * lowest_miss_) : lowest_miss_,
-            (lowest_miss_ - value_) / 8.0F);
+        const float ahead = smaller(3.0F * peak_ - 2.0F * lowest_miss_, 1.5F * lowest_miss_);
+        if (before_ > lowest_miss_ && wary_ < 3) wary_ = (wary_ + 1U) & 15U;
+        jump(again ? ahead : lowest_miss_, (lowest_miss_ - value_) / 8.0F);
         before_ = 0.0F;
         return true;
       }
       if (sample < 2.0F * before_ && above > (before_ - value_) / 2.0F) {
-        // Soon after a fall, and back where it fell from: the fall was chance.
+        // Soon after a fall, and back where it fell from: the fall was chance, and the next one
+        // must be asked for twice as long.
         jump(before_, excess_);
         before_ = 0.0F;
+        asked_ = 0;
+        if (wary_ < 3) wary_ = (wary_ + 1U) & 15U;
         return true;
       }
     }
@@ -169,13 +181,21 @@ class quantile_tracker {
     value_ -= smaller(value_ - sample, step(rule) * (1.0F - rule.share));
     peak_ = run_ == 0 ? sample : larger(peak_, sample);
     if (++run_ < patience) {
-      if (count_ > settling + rule.patience) before_ = 0.0F;
+      if (before_ > 0.0F && count_ > settling + rule.patience) {
+        before_ = 0.0F;  // the fall stands
+        if (wary_ > 0) wary_ = (wary_ - 1U) & 15U;
+      }
       return false;
     }
-    const bool falls = value_ - peak_ > 4.0F * excess_ || peak_ < value_ / 2.0F;
+    const bool low = value_ - peak_ > 4.0F * excess_ || peak_ < value_ / 2.0F;
+    float& largest = lowest_miss_;  // hit of the runs that ask for a fall; no miss is suspected now
+    largest = asked_ == 0 ? peak_ : larger(largest, peak_);
+    asked_ = low ? (asked_ + 1U) & 15U : 0U;
+    const bool falls = asked_ >= (1U << wary_);
     if (falls) {
       before_ = value_;
-      jump(peak_, smaller(excess_, (value_ - peak_) / 8.0F));
+      jump(largest, smaller(excess_, (value_ - largest) / 8.0F));
+      asked_ = 0;
     }
     run_ = 0;
     peak_ = 0.0F;
@@ -202,7 +222,9 @@ class quantile_tracker {
   float before_ = 0.0F;  // the value before the latest fall, for a while
   std::uint16_t count_ = 0;  // saturating; set back by a jump
   std::uint16_t step_ = 0, tail_ = 0;
-  std::uint8_t run_ = 0;
+  std::uint8_t run_ = 0;         // hits in a row
+  unsigned char wary_ : 4 = 0;   // falls that did not stand, lately
+  unsigned char asked_ : 4 = 0;  // runs in a row that asked for a fall
 };
 
 /// Learns a quantile of the overshoot by length class, with forgetting, in fixed memory.
@@ -236,8 +258,14 @@ class overshoot_estimator {
   constexpr void learn(nanoseconds length, nanoseconds overshoot, nanoseconds most,
                        bool scarce = false) noexcept {
     constexpr std::uint8_t few = 4;
-    class_[class_of(length)].learn(rule_, in_ns(overshoot), in_ns(most),
-                                   scarce ? smaller(few, rule_.patience) : rule_.patience);
+    const std::size_t c = class_of(length);
+    // A class stands for the length that it is told of most, and takes its value along to there.
+    const std::uint8_t place = place_towards(c, length);
+    class_[c].move(at_length(c, length_at(c, place)) - class_[c].value());
+    place_[c] = place;
+    const float lean = at_length(c, in_ns(length)) - class_[c].value();
+    class_[c].learn(rule_, in_ns(overshoot) - lean, in_ns(most),
+                    scarce ? smaller(few, rule_.patience) : rule_.patience);
   }
   constexpr void learn(nanoseconds length, nanoseconds overshoot) noexcept {
     learn(length, overshoot, std::chrono::seconds{1});
@@ -245,22 +273,24 @@ class overshoot_estimator {
 
   /// The overshoot that a share `punctuality` of the waits of this length stays below, ns, ≥ 0.
   constexpr nanoseconds quantile(nanoseconds length) const noexcept {
-    return quantile_of(class_of(length));
+    return whole(at(class_of(length), in_ns(length)));
   }
-  constexpr nanoseconds quantile_of(std::size_t c) const noexcept {
-    const quantile_tracker& own = class_[c];
-    if (own.settled()) return whole(own.value());
-    const float others = from_others(c);
-    if (own.samples() == 0) return whole(others);
-    // The fewer samples, the more of what the neighbours say counts, as far as it is higher.
-    const float few = static_cast<float>(quantile_tracker::settling - own.samples()) /
-                      static_cast<float>(quantile_tracker::settling);
-    return whole(own.value() +
-                 few * larger(0.0F, smaller(others, 4.0F * own.value()) - own.value()));
+
+  /// The longest wait of class `c` that ends within `left`, by its quantile; 0 if there is none.
+  constexpr nanoseconds longest_in(std::size_t c, nanoseconds left) const noexcept {
+    const float end = in_ns(left), most = c + 1 < classes ? in_ns(to(c)) : end;
+    float length = smaller(most, end);
+    // Each round comes closer where the overshoot depends on the length; the last ones only shorten.
+    for (int round = 0; round < 3; ++round) length = within(end - at(c, length), 0.0F, most);
+    length = smaller(length, larger(0.0F, end - at(c, length)));
+    return length >= in_ns(from(c)) ? whole(length) : nanoseconds::zero();
   }
 
   /// Starts from what another one has learned; the share to stay below remains this one's.
-  constexpr void take(const overshoot_estimator& from) noexcept { class_ = from.class_; }
+  constexpr void take(const overshoot_estimator& from) noexcept {
+    class_ = from.class_;
+    place_ = from.place_;
+  }
 
   constexpr std::uint32_t samples(nanoseconds length) const noexcept {
     return class_[class_of(length)].samples();
@@ -279,46 +309,89 @@ class overshoot_estimator {
   static constexpr nanoseconds whole(float ns) noexcept {
     return nanoseconds{static_cast<std::int64_t>(ns)};
   }
-  static constexpr float middle_of(std::size_t c) noexcept {
-    return 1.5F * in_ns(shortest) * static_cast<float>(std::uint32_t{1} << c);
+
+  // --- lengths between and beside those that were seen -------------------------------------------
+
+  static constexpr float span_of(std::size_t c) noexcept {
+    return in_ns(shortest) * static_cast<float>(std::uint32_t{1} << (c == 0 ? 1 : c));
+  }
+  static constexpr float length_at(std::size_t c, std::uint8_t place) noexcept {
+    return in_ns(from(c)) + span_of(c) * (static_cast<float>(place) + 0.5F) / 256.0F;
+  }
+  constexpr float place_of(std::size_t c) const noexcept { return length_at(c, place_[c]); }
+  // An eighth of the way, at least one step.
+  constexpr std::uint8_t place_towards(std::size_t c, nanoseconds length) const noexcept {
+    const float share = (in_ns(length) - in_ns(from(c))) / span_of(c);
+    const int here = place_[c], there = static_cast<int>(within(share, 0.0F, 0.999F) * 256.0F);
+    int step = class_[c].samples() == 0 ? there - here : (there - here) / 8;
+    if (step == 0 && there != here) step = there > here ? 1 : -1;
+    return static_cast<std::uint8_t>(here + step);
+  }
+
+  constexpr float at(std::size_t c, float length) const noexcept {
+    const quantile_tracker& own = class_[c];
+    if (own.settled()) return at_length(c, length);
+    const float others = from_others(c, length);
+    if (own.samples() == 0) return others;
+    // The fewer samples, the more of what the neighbours say counts, as far as it is higher.
+    const float few = static_cast<float>(quantile_tracker::settling - own.samples()) /
+                      static_cast<float>(quantile_tracker::settling);
+    const float here = at_length(c, length);
+    return here + few * larger(0.0F, smaller(others, 4.0F * own.value()) - here);
+  }
+
+  // A class's own quantile, carried on to another length of the class as its neighbours suggest.
+  constexpr float at_length(std::size_t c, float length) const noexcept {
+    const bool longer_one = length > place_of(c);
+    std::size_t other = next_known(c, longer_one, few_samples);
+    if (other == classes) other = next_known(c, !longer_one, few_samples);
+    return other == classes ? class_[c].value() : on_line(c, other, length);
   }
 
   // What the nearest classes with samples say of one without: the line through two of them, between
   // them or carried on, so that overshoots which grow with the length are neither read off the wrong
   // class nor learned from nothing.
-  constexpr float from_others(std::size_t c) const noexcept {
+  constexpr float from_others(std::size_t c, float length) const noexcept {
     const std::size_t below = next_known(c, false), above = next_known(c, true);
     if (below == classes && above == classes) return unknown;
     if (below == classes) {
       const std::size_t second = next_known(above, true);
       if (second == classes) return class_[above].value();
-      return larger(on_line(above, second, c), class_[above].value() / 4.0F);
+      return larger(on_line(above, second, length), class_[above].value() / 4.0F);
     }
     if (above == classes) {
       const std::size_t second = next_known(below, false);
       if (second == classes) return class_[below].value();
-      return larger(on_line(second, below, c), class_[below].value());
+      return larger(on_line(below, second, length), class_[below].value());
     }
-    return on_line(below, above, c);
+    return on_line(below, above, length);
   }
-  // `classes` where there is none.
-  constexpr std::size_t next_known(std::size_t c, bool up) const noexcept {
+  // The next class with samples, `classes` where there is none.
+  constexpr std::size_t next_known(std::size_t c, bool up,
+                                   std::uint32_t samples = 1) const noexcept {
     while (up ? c + 1 < classes : c > 0) {
       c = up ? c + 1 : c - 1;
-      if (class_[c].samples() > 0) return c;
+      if (class_[c].samples() >= samples) return c;
     }
     return classes;
   }
-  constexpr float on_line(std::size_t a, std::size_t b, std::size_t c) const noexcept {
-    const float slope = (class_[b].value() - class_[a].value()) / (middle_of(b) - middle_of(a));
-    // Never steeper than in proportion to the length.
-    const float most = class_[b].value() / middle_of(b);
-    const float at = class_[b].value() + smaller(slope, most) * (middle_of(c) - middle_of(b));
-    return larger(0.0F, at);
+  // From what was seen at `a`, along the line to `b`: never steeper than in proportion to the length,
+  // and falling no faster than a kernel does that ends no wait before a certain time.
+  constexpr float on_line(std::size_t a, std::size_t b, float length) const noexcept {
+    const float rise = class_[b].value() - class_[a].value();
+    const std::size_t longer_one = larger(a, b);
+    const float slope = within(rise / (place_of(b) - place_of(a)), falling,
+                               class_[longer_one].value() / place_of(longer_one));
+    return larger(0.0F, class_[a].value() + slope * (length - place_of(a)));
   }
+
+  static constexpr std::uint32_t few_samples = 4;
+  static constexpr float falling =
+      -0.95F;  // not quite -1: a line of ends that do not depend on the request
 
   quantile_rule rule_;
   std::array<quantile_tracker, classes> class_{};
+  std::array<std::uint8_t, classes> place_{};  // the usual length within the class, in 256ths
 };
 
 }  // namespace punctual
