@@ -395,8 +395,9 @@ TEST_CASE("every ready-made machine has the clocks of its kernel, and says if it
       last = precise;
       world.work(chance.between(0ms, 1ms));
     }
-    // OpenBSD is early by nanoseconds, and at few phases of its tick.
-    if (each.name != "openbsd") CHECK(early == each.wakes_early);
+    CHECK((each.wakes_early || !early));
+    // These two are early by less than a microsecond, and hardly ever.
+    if (each.name != "openbsd" && each.name != "windows, 0.5 ms") CHECK(early == each.wakes_early);
   }
   CHECK_THROWS_AS(kernels::named("plan 9"), std::out_of_range);
 }
