@@ -1,5 +1,5 @@
-// Mistake that would live without it: a comparison whose arithmetic flatters somebody: a quantile that
-// is off by one, an interval that finds noise, a control that always agrees.
+// Mistake that would live without it: a comparison whose arithmetic flatters somebody (a quantile
+// that is off by one, an interval that finds noise, a control that always agrees).
 #include "support/catch.hpp"
 
 #include "../../bench/support/interleaved.hpp"
