@@ -1,12 +1,13 @@
 // An emulator's sound: frames at the Game Boy's own rate, samples played at the sound card's.
 //
-// The emulator makes 59.7275 frames a second and the samples that belong to each; the card plays 48000 a
-// second by a crystal of its own, here 120 ppm fast. Left alone, the ring between them runs dry within a
-// minute. So each frame looks at how full the ring is and nudges the pacer a little towards the middle: the
-// emulator follows the card, and nobody hears it. (A frame lasts 0.01 % less than it should.)
+// The emulator makes 59.7275 frames a second and the samples that belong to each; the card plays
+// 48000 a second by a crystal of its own, here 120 ppm fast. Left alone, the ring between them runs
+// dry within a minute. So each frame looks at how full the ring is and nudges the pacer a little
+// towards the middle: the emulator follows the card, and nobody hears it. (A frame lasts 0.01 %
+// less than it should.)
 //
-//   emulator_audio                     an hour in simulated time, on a busy machine: some seconds at most
-//   emulator_audio --without-control   the same left alone
+//   emulator_audio                     an hour in simulated time, on a busy machine: some seconds
+//   at most emulator_audio --without-control   the same left alone
 //   emulator_audio --real 10           ten seconds in real time
 // smoke:
 #include <punctual/pacer.hpp>
@@ -131,7 +132,8 @@ figures run(Pacer& frames, Now now, nanoseconds length, bool controlled) {
     seen.fullest = std::max(seen.fullest, samples.filled());
     ++seen.frames;
 
-    // Half a second's mean, for the card fetches in blocks; a frame takes away 1/200 of what is too much.
+    // Half a second's mean, for the card fetches in blocks; a frame takes away 1/200 of what is too
+    // much.
     smooth += (static_cast<double>(samples.filled()) - smooth) / 30;
     if (!controlled || seen.frames < 60) continue;
     const double too_much = (smooth - middle) / static_cast<double>(sample_rate);  // seconds

@@ -1,8 +1,9 @@
 // A discrete-event simulation in real time, or many times faster: a bank with one counter.
 //
-// Events lie in a queue by the simulation's own time. Each is mapped to an instant and slept until; events that
-// are late, and all that fall on the same instant, cost no more than one look at a clock, so that the queue
-// catches up by itself. The simulation's clock never drifts: instants are computed, not added up.
+// Events lie in a queue by the simulation's own time. Each is mapped to an instant and slept until;
+// events that are late, and all that fall on the same instant, cost no more than one look at a
+// clock, so that the queue catches up by itself. The simulation's clock never drifts: instants are
+// computed, not added up.
 //
 //   event_simulator                         an hour of the bank in six seconds
 //   event_simulator --speed 1 --seconds 60  one minute of it as it is
@@ -34,7 +35,8 @@ struct later_first {
   bool operator()(const event& a, const event& b) const { return a.at > b.at; }
 };
 
-/// Customers come one by one, and in groups of twelve by a bus every ten minutes; one is served at a time.
+/// Customers come one by one, and in groups of twelve by a bus every ten minutes; one is served at
+/// a time.
 class bank {
  public:
   bank() {

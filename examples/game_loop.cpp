@@ -1,11 +1,13 @@
-// A game loop: the world in fixed time steps, pictures in between, and how punctual the frames were.
+// A game loop: the world in fixed time steps, pictures in between, and how punctual the frames
+// were.
 //
-// Two pacers. One waits for the next frame; the other never waits, and says how many time steps of the world
-// are due. A picture shows the world between its last two steps, by how much of the next one has gone by,
-// so that 50 steps a second look smooth at any frame rate. A hitch costs frames, never steps.
+// Two pacers. One waits for the next frame; the other never waits, and says how many time steps of
+// the world are due. A picture shows the world between its last two steps, by how much of the next
+// one has gone by, so that 50 steps a second look smooth at any frame rate. A hitch costs frames,
+// never steps.
 //
-//   game_loop                          ten seconds at 60 frames a second, figures live in the terminal
-//   game_loop --rate 60000/1001        another rate, exactly
+//   game_loop                          ten seconds at 60 frames a second, figures live in the
+//   terminal game_loop --rate 60000/1001        another rate, exactly
 //   game_loop --seconds 60 --hitch     with a hitch of 80 ms every two seconds
 // smoke: --seconds 1 --hitch
 #include <punctual/pacer.hpp>

@@ -1,7 +1,8 @@
-// The sound of ../emulator_audio.cpp by a real card: frames at the Game Boy's rate, played through SDL2.
+// The sound of ../emulator_audio.cpp by a real card: frames at the Game Boy's rate, played through
+// SDL2.
 //
-// SDL queues the samples. How much of the queue is left says how far the card's crystal and the machine's
-// are apart, and the pacer is nudged after it.
+// SDL queues the samples. How much of the queue is left says how far the card's crystal and the
+// machine's are apart, and the pacer is nudged after it.
 //
 //   emulator_audio [SECONDS]    five by default
 // smoke: 1

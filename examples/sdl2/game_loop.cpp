@@ -1,7 +1,7 @@
 // The game loop of ../game_loop.cpp with a window: fixed time steps, pictures in between, by SDL2.
 //
-// The renderer does not wait for the display here; the pacer does the waiting, and says how well. In the
-// background, without the focus, ten frames a second are enough, and no spin.
+// The renderer does not wait for the display here; the pacer does the waiting, and says how well.
+// In the background, without the focus, ten frames a second are enough, and no spin.
 //
 //   game_loop [SECONDS]    until the window is closed, or so long
 // smoke: 1

@@ -14,20 +14,24 @@ namespace punctual {
 
 /// What becomes of deadlines that were missed.
 ///
-/// A column is a quarter of a period, a digit a beat, `#` more of its work and `.` a wait. The work of beat 1
-/// takes two and a half periods; under each policy a beat that is late by less than one comes at once.
+/// A column is a quarter of a period, a digit a beat, `#` more of its work and `.` a wait. The work
+/// of beat 1 takes two and a half periods; under each policy a beat that is late by less than one
+/// comes at once.
 ///
 ///     deadlines   0   1   2   3   4   5   6   7
-///     skip        0...1#########3.4...5...6...7...   beat 3 says skipped = 1; the grid stays
-///     burst       0...1#########234...5...6...7...   2 and 3 come at once, on the old grid
-///     rephase     0...1#########3...4...5...6...7.   beat 3 says skipped = 1; a new grid starts with it
+///     skip        0...1#########3.4...5...6...7...  beat 3: skipped = 1; the grid stays
+///     burst       0...1#########234...5...6...7...  2 and 3 come at once, on the old grid
+///     rephase     0...1#########3...4...5...6...7.  beat 3: skipped = 1; a new grid starts there
 enum class missed : std::uint8_t {
-  /// Whole periods of a backlog are dropped and counted. For whatever must not be burst at: robots, games.
+  /// Whole periods of a backlog are dropped and counted. For whatever must not be burst at: robots,
+  /// games.
   skip,
-  /// Every beat is delivered, late ones at once, at most `max_burst` in a row; what lies beyond is dropped
-  /// and counted, also where it was built from many small overruns. For audio and protocols.
+  /// Every beat is delivered, late ones at once, at most `max_burst` in a row; what lies beyond is
+  /// dropped and counted, also where it was built from many small overruns. For audio and
+  /// protocols.
   burst,
-  /// A backlog of a whole period or more is dropped and counted, and the grid starts anew from that beat.
+  /// A backlog of a whole period or more is dropped and counted, and the grid starts anew from that
+  /// beat.
   rephase
 };
 
@@ -45,11 +49,13 @@ struct beat {
     return slept.why == outcome::reached || slept.why == outcome::already_past;
   }
 
-  /// How many periods have gone by since the beat before: the steps that a fixed-time-step loop has to take.
+  /// How many periods have gone by since the beat before: the steps that a fixed-time-step loop has
+  /// to take.
   constexpr std::uint64_t steps() const noexcept { return *this ? skipped + 1 : 0; }
 };
 
-/// The beats of a loop as an input range: begins with the first call of `next` and ends at a false beat.
+/// The beats of a loop as an input range: begins with the first call of `next` and ends at a false
+/// beat.
 template <class Next>
 class beat_range {
  public:

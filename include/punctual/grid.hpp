@@ -1,8 +1,8 @@
 // Which deadlines a rate makes: the n-th of them, and the latest before an instant, both exact.
 //
-// Layer L1. Pure arithmetic on whole numbers, in constant expressions too. The n-th deadline is computed
-// from n, never added up, so nothing accumulates; where a grid goes over into another, the fraction of a
-// nanosecond goes with it. Knows no clock and no caller.
+// Layer L1. Pure arithmetic on whole numbers, in constant expressions too. The n-th deadline is
+// computed from n, never added up, so nothing accumulates; where a grid goes over into another, the
+// fraction of a nanosecond goes with it. Knows no clock and no caller.
 #pragma once
 
 #include <punctual/rate.hpp>
@@ -16,17 +16,17 @@ namespace punctual {
 
 /// The deadlines of one rate: `at(n)` is anchor + floor(n · den · 10⁹ / num) ns.
 ///
-/// The anchor is an instant and a fraction of a nanosecond, in units of 2⁻⁶³ ns. Moving it rounds the
-/// fraction up, never down: a sum of thirds that should be whole is then never one short. A million
-/// moves are off by 10⁻¹³ ns at most, which no deadline shows unless it lies that close below a
-/// whole nanosecond.
+/// The anchor is an instant and a fraction of a nanosecond, in units of 2⁻⁶³ ns. Moving it rounds
+/// the fraction up, never down: a sum of thirds that should be whole is then never one short. A
+/// million moves are off by 10⁻¹³ ns at most, which no deadline shows unless it lies that close
+/// below a whole nanosecond.
 class grid {
  public:
   constexpr grid() noexcept = default;
   constexpr grid(const rate& beats, instant anchor) noexcept : anchor_(anchor) { set_rate(beats); }
 
-  /// The n-th deadline. One beyond the end of time is at the end of time. Cost: a division, two where
-  /// the anchor has a fraction.
+  /// The n-th deadline. One beyond the end of time is at the end of time. Cost: a division, two
+  /// where the anchor has a fraction.
   constexpr instant at(std::uint64_t n) const noexcept {
     const offset o = split(n);
     return plus(anchor_, o.whole + carries(o.part));
@@ -35,8 +35,8 @@ class grid {
   /// The index of the latest deadline that is not after `now`; 0 if all are.
   constexpr std::uint64_t latest(instant now) const noexcept {
     if (now <= anchor_ || whole_ == 0) return 0;
-    // Counted with the period rounded down: never too few. Each step then takes off what is surely too
-    // much; after a year at 60 Hz that is one or two steps.
+    // Counted with the period rounded down: never too few. Each step then takes off what is surely
+    // too much; after a year at 60 Hz that is one or two steps.
     const std::uint64_t elapsed = distance(anchor_, now);
     std::uint64_t n = elapsed / whole_;
     for (instant due = at(n); due > now && n > 0; due = at(n)) {

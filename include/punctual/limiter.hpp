@@ -1,8 +1,9 @@
 // A limit on how often something may be done, with a bounded store of what was not used.
 //
-// Layer L4. The counterpart of the pacer, and its difference in one sentence: a limiter never waits when it
-// is late and saves up to `most` permits meanwhile; a pacer keeps a grid and lets nothing be saved. Use a
-// limiter for requests, log lines, retries; a pacer for frames, samples, control loops.
+// Layer L4. The counterpart of the pacer, and its difference in one sentence: a limiter never waits
+// when it is late and saves up to `most` permits meanwhile; a pacer keeps a grid and lets nothing
+// be saved. Use a limiter for requests, log lines, retries; a pacer for frames, samples, control
+// loops.
 #pragma once
 
 #include <punctual/grid.hpp>
@@ -20,8 +21,10 @@ namespace punctual {
 
 /// Grants at most `most` permits at once, and in the long run as many as the rate says.
 ///
-/// Guarantee  In any stretch of time of length t, at most `most` + t × rate permits, to the nanosecond.
-/// Cost       As the sleeper's waits; a permit that is there costs no system call. No allocation, no lock.
+/// Guarantee  In any stretch of time of length t, at most `most` + t × rate permits, to the
+///            nanosecond.
+/// Cost       As the sleeper's waits; a permit that is there costs no system call. No allocation,
+///       no lock.
 /// Threads    Belongs to one thread.
 template <platform P>
 class basic_limiter {
@@ -42,8 +45,8 @@ class basic_limiter {
     return acquire_by([this](instant there) noexcept { return sleeper_.sleep_until(there); });
   }
 
-  /// The same until `how`, a waker or a stop token, ends the wait: after `woken` and `stopped` none was
-  /// taken. Found as for `basic_pacer::next(how)`.
+  /// The same until `how`, a waker or a stop token, ends the wait: after `woken` and `stopped` none
+  /// was taken. Found as for `basic_pacer::next(how)`.
   template <class How>
   receipt acquire(How&& how) noexcept(noexcept(sleep_until(std::declval<basic_sleeper<P>&>(), how,
                                                            std::declval<instant>()))) {
@@ -76,8 +79,9 @@ class basic_limiter {
     return did;
   }
 
-  // Permit n is there from the n-th deadline on. What is older than the store is lost: then the grid is put so
-  // that the last of `most` permits has come just now. @return whether there is a permit.
+  // Permit n is there from the n-th deadline on. What is older than the store is lost: then the
+  // grid is put so that the last of `most` permits has come just now. @return whether there is a
+  // permit.
   bool renew(instant at) noexcept {
     if (!begun_ || grid_.at(next_ + most_ - 1) < at) {
       grid_.put(most_ - 1, at);

@@ -1,15 +1,19 @@
 // A rate as a series of deadlines: the loop of a game, an emulator, a robot, an audio thread.
 //
-// Layer L4. `pacer.next()` waits for the next beat of an exact schedule (schedule.hpp), says how late it came and
-// what was dropped, and keeps the figures that a bug report needs. It knows the sleeper that it owns and
-// no interruptible wait: `next(how)` hands whatever it is given to a function that interrupt.hpp, or you,
-// declare beside the type and that is found when the call is compiled:
+// Layer L4. `pacer.next()` waits for the next beat of an exact schedule (schedule.hpp), says how
+// late it came and what was dropped, and keeps the figures that a bug report needs. It knows the
+// sleeper that it owns and no interruptible wait: `next(how)` hands whatever it is given to a
+// function that interrupt.hpp, or you, declare beside the type and that is found when the call is
+// compiled:
 //
-//     receipt sleep_until(basic_sleeper<P>&, How&, instant deadline);   // looks at `how` first, also in the past
-//     receipt block_until(basic_sleeper<P>&, How&, instant deadline);   // optional: the background's, no spin
+//     // Looks at `how` first, also where the deadline is past.
+//     receipt sleep_until(basic_sleeper<P>&, How&, instant deadline);
+//     // Optional: for the background, without a spin.
+//     receipt block_until(basic_sleeper<P>&, How&, instant deadline);
 //
-// Beside the pacer there is the limiter (limiter.hpp): a limiter never waits when it is late and saves up
-// what was not used; a pacer keeps a grid. Pace frames and samples; limit requests and log lines.
+// Beside the pacer there is the limiter (limiter.hpp): a limiter never waits when it is late and
+// saves up what was not used; a pacer keeps a grid. Pace frames and samples; limit requests and log
+// lines.
 #pragma once
 
 #include <punctual/beat.hpp>
@@ -25,6 +29,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -34,19 +39,23 @@ namespace punctual {
 
 /// Delivers beats at a rate, on a grid that does not drift.
 ///
-/// The pacer owns its sleeper, so that what is learned is the lateness of this loop's waits. The first
-/// `next` sets the anchor and returns at once with beat 0; beat n is due n periods later, to the nanosecond.
+/// The pacer owns its sleeper, so that what is learned is the lateness of this loop's waits. The
+/// first `next` sets the anchor and returns at once with beat 0; beat n is due n periods later, to
+/// the nanosecond.
 ///
-/// Guarantee  No beat before its deadline. Every dropped deadline is counted in some beat's `skipped`.
-/// Cost       As the sleeper's waits; a late beat makes no system call. No allocation, no lock. 7 KiB.
-/// Threads    Belongs to one thread. Only `set_rate`, `set_background`, `set_unlimited`, `nudge` and `stop` may be
-///            called from others, and from signal handlers: they leave an order that the owner finds
-///            when it next calls. They neither lock nor wake: a wait that is under way ends when it would have.
+/// Guarantee  No beat before its deadline. Every dropped deadline is counted in some beat's
+///            `skipped`.
+/// Cost       As the sleeper's waits; a late beat makes no system call. No allocation, no lock.
+///            At most 8 KiB.
+/// Threads    Belongs to one thread. Only `set_rate`, `set_background`, `set_unlimited`, `nudge`
+///            and `stop` may be called from others, and from signal handlers: they leave an order
+///            that the owner finds when it next calls. They neither lock nor wake: a wait that is
+///            under way ends when it would have.
 template <platform P>
 class basic_pacer {
  public:
-  /// @param max_burst  `burst` only: late beats in a row, at least 1. Three are 50 ms at 60 Hz, about what a
-  ///                   player takes for one hitch.
+  /// @param max_burst  `burst` only: late beats in a row, at least 1. Three are 50 ms at 60 Hz,
+  ///                   about what a player takes for one hitch.
   explicit basic_pacer(const rate& beats, missed policy = missed::skip, std::uint32_t max_burst = 3,
                        const tuning& how = {}, P system = P()) noexcept
       : sleeper_(how, system), schedule_(beats, policy, max_burst), pace_{beats, true} {}
@@ -67,8 +76,8 @@ class basic_pacer {
 
   /// Waits for the next beat or until `how`, a waker or a stop token, ends the wait.
   ///
-  /// @return  False if it was woken or stopped: that beat is not used up, the next call waits for it.
-  ///          Pending and past: woken or stopped wins.
+  /// @return  False if it was woken or stopped: that beat is not used up, the next call waits for
+  ///          it. Pending and past: woken or stopped wins.
   template <class How>
   beat next(How&& how) noexcept(noexcept(sleep_until(std::declval<basic_sleeper<P>&>(), how,
                                                      std::declval<instant>()))) {
@@ -82,15 +91,12 @@ class basic_pacer {
 
   /// Delivers the next beat if it is due, and never waits; `missed` decides as in `next`.
   ///
-  /// For loops that have their own way to wait: `steps()` says how many time steps are due, summed over
-  /// all calls it is the number of periods that went by. Under `burst`, call it until it answers false. Where nothing is due, or the pacer is paused, the
-  /// answer is false, and `slept.left` the time until there is. `busy` is then all the time between calls.
+  /// For loops that have their own way to wait: `steps()` says how many time steps are due, summed
+  /// over all calls it is the number of periods that went by. Under `burst`, call it until it
+  /// answers false. Where nothing is due, or the pacer is paused, the answer is false, and
+  /// `slept.left` the time until there is. `busy` is then all the time between calls.
   beat poll() noexcept {
-    if (paused_) {
-      beat none;
-      none.slept.why = outcome::gave_up;
-      return none;
-    }
+    if (paused_) return none(outcome::gave_up, returned_);
     return next_by(call::polled, [](instant due, instant now) noexcept {
       receipt none;
       none.why = outcome::gave_up;
@@ -113,22 +119,24 @@ class basic_pacer {
     return beat_range{[this, h = held{std::forward<How>(how)}]() mutable { return next(h.how); }};
   }
 
-  /// Changes the rate. The slot that has begun keeps its length; the new period holds from the next deadline
-  /// on, so no interval is other than the old period or the new one. After a slow rate that may take a
-  /// whole slow period; `restart`, by the owner, is at once.
+  /// Changes the rate. The slot that has begun keeps its length; the new period holds from the next
+  /// deadline on, so no interval is other than the old period or the new one. After a slow rate
+  /// that may take a whole slow period; `restart`, by the owner, is at once.
   /// Threads  Any. Of two at once one wins.
   void set_rate(const rate& beats) noexcept { orders_.pace.write({beats, true}); }
 
-  /// The same, and from the next wait on only the kernel waits, without spinning: for windows in the background.
+  /// The same, and from the next wait on only the kernel waits, without spinning: for windows in
+  /// the background.
   void set_background(const rate& slow) noexcept { orders_.pace.write({slow, false}); }
 
   /// Never waits again, until `set_rate`: every call of `next` is a beat, due when it is made.
   void set_unlimited() noexcept { set_rate(rates::unlimited); }
 
-  /// Moves the grid by this much, later if positive, in small steps: towards a display, a sound card, a master.
+  /// Moves the grid by this much, later if positive, in small steps: towards a display, a sound
+  /// card, a master.
   ///
-  /// From the next deadline on every beat moves it by at most 1/64 of a period, so that half a period takes
-  /// 32 beats and no interval is off by more than 1.6 %. Nudges add up.
+  /// From the next deadline on every beat moves it by at most 1/64 of a period, so that half a
+  /// period takes 32 beats and no interval is off by more than 1.6 %. Nudges add up.
   /// Threads  Any.
   void nudge(nanoseconds by) noexcept {
     std::int64_t before = orders_.nudge.load(std::memory_order_relaxed);
@@ -137,17 +145,18 @@ class basic_pacer {
     }
   }
 
-  /// Ends the loop: `next` answers false with `stopped`, at the latest when the wait under way is over, until
-  /// `restart`. To end that wait as well, call `next` with a waker or a stop token.
+  /// Ends the loop: `next` answers false with `stopped`, at the latest when the wait under way is
+  /// over, until `restart`. To end that wait as well, call `next` with a waker or a stop token.
   /// Threads  Any.
   void stop() noexcept { orders_.stop.store(true, std::memory_order_release); }
 
   /// Puts the grid on a time point of any chrono clock, which may be long past: with
-  /// `align(std::chrono::system_clock::time_point{})` a 1 Hz pacer beats on whole seconds of the wall clock.
+  /// `align(std::chrono::system_clock::time_point{})` a 1 Hz pacer beats on whole seconds of the
+  /// wall clock.
   ///
-  /// The next deadline moves by half a period at most. Before the first beat, the first `next` waits for
-  /// the grid instead of setting the anchor. The clock is read now: if it is stepped later, align again.
-  /// Without a limit there is no grid, and nothing happens.
+  /// The next deadline moves by half a period at most. Before the first beat, the first `next`
+  /// waits for the grid instead of setting the anchor. The clock is read now: if it is stepped
+  /// later, align again. Without a limit there is no grid, and nothing happens.
   /// Threads  The owner's, as all below.
   template <class Clock, class Duration>
   void align(const std::chrono::time_point<Clock, Duration>& on) noexcept(noexcept(Clock::now())) {
@@ -166,8 +175,8 @@ class basic_pacer {
     if (paused_) resume_at(now());
   }
 
-  /// Begins anew: the next `next` sets the anchor and is beat 0. Undoes `stop`, `pause`, `align`; keeps the
-  /// rate and the statistics.
+  /// Begins anew: the next `next` sets the anchor and is beat 0. Undoes `stop`, `pause`, `align`;
+  /// keeps the rate and the statistics.
   void restart() noexcept {
     obey();
     orders_.stop.store(false, std::memory_order_relaxed);
@@ -189,15 +198,16 @@ class basic_pacer {
     return schedule_.has_deadline() ? schedule_.due() : instant::min();
   }
 
-  /// How late the beats came. Beat 0 has no deadline and does not count, nor do beats without a limit.
+  /// How late the beats came. Beat 0 has no deadline and does not count, nor do beats without a
+  /// limit.
   const statistics& lateness() const noexcept { return lateness_; }
   /// How long the caller was busy between them.
   const statistics& busy() const noexcept { return busy_; }
   /// Deadlines dropped so far, and the most of them in a row.
   std::uint64_t dropped() const noexcept { return schedule_.dropped(); }
   std::uint64_t longest_drop() const noexcept { return schedule_.longest_drop(); }
-  /// Beats a second, delivered in the last one to two seconds (of a slower rate: between the last two or
-  /// three beats); 0 before the second beat.
+  /// Beats a second, delivered in the last one to two seconds (of a slower rate: between the last
+  /// two or three beats); 0 before the second beat.
   double achieved_hertz() const noexcept {
     const nanoseconds length = between(earlier_.from, returned_);
     if (length <= nanoseconds::zero()) return 0;
@@ -234,8 +244,8 @@ class basic_pacer {
 
   instant now() const noexcept { return sleeper_.system().now(clock_kind::monotonic); }
 
-  // The one body of `next` and `poll`. `wait(due, now)` waits for a deadline ahead; an interruptible one
-  // is also asked about a deadline in the past, since it may be pending.
+  // The one body of `next` and `poll`. `wait(due, now)` waits for a deadline ahead; an
+  // interruptible one is also asked about a deadline in the past, since it may be pending.
   template <class Wait>
   beat next_by(call kind, Wait wait) {
     obey();
@@ -383,14 +393,14 @@ using pacer = basic_pacer<native_platform>;
 
 static_assert(sizeof(pacer) <= 8192);
 
-/// Writes what a bug report about a loop needs: the rate wanted and achieved, what was dropped, how late
-/// the beats came and how long the loop was busy.
+/// Writes what a bug report about a loop needs: the rate wanted and achieved, what was dropped, how
+/// late the beats came and how long the loop was busy.
 template <platform P>
 std::string to_text(const basic_pacer<P>& p) {
   const auto policy = p.policy() == missed::skip    ? "skip"
                       : p.policy() == missed::burst ? "burst"
                                                     : "rephase";
-  const auto milli = static_cast<std::uint64_t>(p.achieved_hertz() * 1000 + 0.5);
+  const auto milli = static_cast<std::uint64_t>(std::llround(p.achieved_hertz() * 1000));
   return "pacer " + to_text(p.current_rate()) + ", " + policy + ": achieved " +
          std::to_string(milli / 1000) + '.' + std::to_string(1000 + milli % 1000).substr(1) +
          " Hz; dropped " + std::to_string(p.dropped()) + ", at most " +

@@ -1,7 +1,8 @@
 // How often: an exact ratio of beats to seconds, and the names of those that people need.
 //
-// Layer L1. A rate is two whole numbers, never a floating one: NTSC video is 60000/1001 Hz, and a loop at
-// 60 Hz is a frame ahead of it after 17 seconds. Which deadlines a rate makes stands in grid.hpp.
+// Layer L1. A rate is two whole numbers, never a floating one: NTSC video is 60000/1001 Hz, and a
+// loop at 60 Hz is a frame ahead of it after 17 seconds. Which deadlines a rate makes stands in
+// grid.hpp.
 #pragma once
 
 #include <punctual/time.hpp>
@@ -17,8 +18,9 @@
 #include <type_traits>
 #include <utility>
 
-/// What happens where a precondition does not hold; define it before the first include to replace it.
-/// In a constant expression the default does not compile, at run time it says the sentence and aborts.
+/// What happens where a precondition does not hold; define it before the first include to replace
+/// it. In a constant expression the default does not compile, at run time it says the sentence and
+/// aborts.
 #if !defined(PUNCTUAL_PRECONDITION)
 #define PUNCTUAL_PRECONDITION(holds, sentence) \
   ((holds) ? static_cast<void>(0) : ::punctual::precondition_broken(sentence))
@@ -65,7 +67,8 @@ struct rate {
     return period >= 1 && period < std::uint64_t{std::numeric_limits<std::int64_t>::max()};
   }
 
-  /// The length of a period, rounded down; what is exact is the grid, not this. Zero when unlimited.
+  /// The length of a period, rounded down; what is exact is the grid, not this. Zero when
+  /// unlimited.
   constexpr nanoseconds period() const noexcept {
     return nanoseconds{static_cast<std::int64_t>(
         multiply_divide(static_cast<std::uint64_t>(den), 1'000'000'000,
@@ -144,16 +147,17 @@ inline constexpr rate film_ntsc{24000, 1001};
 // Game Boy: 4.194304 MHz, 154 lines of 456 clocks. Source: Pan Docs, "Rendering".
 inline constexpr rate game_boy{4194304, 70224};
 
-// NES and SNES, NTSC: a master clock of 6 colour carriers (236.25/11 MHz), 262 lines of 1364, of which one
-// in every other frame is 4 clocks short. PAL: NES 26.6017125 MHz, 312 lines of 341 dots of 5 clocks; SNES
-// 21.28137 MHz, 312 lines of 1364. Source: NESdev Wiki, "Cycle reference chart"; SNESdev Wiki, "Timing".
+// NES and SNES, NTSC: a master clock of 6 colour carriers (236.25/11 MHz), 262 lines of 1364, of
+// which one in every other frame is 4 clocks short. PAL: NES 26.6017125 MHz, 312 lines of 341 dots
+// of 5 clocks; SNES 21.28137 MHz, 312 lines of 1364. Source: NESdev Wiki, "Cycle reference chart";
+// SNESdev Wiki, "Timing".
 inline constexpr rate nes_ntsc{236'250'000, 11 * 357'366};
 inline constexpr rate nes_pal{53'203'425, 2 * 5 * 106'392};
 inline constexpr rate snes_ntsc{236'250'000, 11 * 357'366};
 inline constexpr rate snes_pal{21'281'370, 425'568};
 
-// Mega Drive: 15 NTSC colour carriers (590.625/11 MHz) or 12 PAL ones (53.203425 MHz), lines of 3420
-// clocks, 262 or 313 of them. Source: Sega Retro, "Sega Mega Drive/Technical specifications".
+// Mega Drive: 15 NTSC colour carriers (590.625/11 MHz) or 12 PAL ones (53.203425 MHz), lines of
+// 3420 clocks, 262 or 313 of them. Source: Sega Retro, "Sega Mega Drive/Technical specifications".
 inline constexpr rate mega_drive_ntsc{590'625'000, 11 * 896'040};
 inline constexpr rate mega_drive_pal{53'203'425, 1'070'460};
 

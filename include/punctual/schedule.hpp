@@ -1,7 +1,8 @@
 // Which beat is next, when it is due, and what is dropped: the pacer's rules without a clock.
 //
-// Layer L1. Whole numbers in, whole numbers out: instants are told, never read, and nothing waits. A schedule
-// is a grid, the place on it, and what `missed` does with a backlog; the pacer adds the waiting.
+// Layer L1. Whole numbers in, whole numbers out: instants are told, never read, and nothing waits.
+// A schedule is a grid, the place on it, and what `missed` does with a backlog; the pacer adds the
+// waiting.
 #pragma once
 
 #include <punctual/beat.hpp>
@@ -85,7 +86,8 @@ class schedule {
     return b;
   }
 
-  /// Sets the rate from the next deadline on. Without a limit so far there is none: then from the last beat on.
+  /// Sets the rate from the next deadline on. Without a limit so far there is none: then from the
+  /// last beat on.
   constexpr void set_rate(const rate& beats) noexcept {
     if (has_deadline()) {
       grid_.move_anchor(next_);

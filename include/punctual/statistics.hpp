@@ -1,9 +1,11 @@
-// How lengths of time are distributed: a histogram in fixed memory, exact at its ends and in its mean.
+// How lengths of time are distributed: a histogram in fixed memory, exact at its ends and in its
+// mean.
 //
-// Layer L1. Every octave of nanoseconds is cut like a piano's, into twelve steps of equal ratio, each with
-// its own counter: a step is 5.9 % wide, so its middle is within 3 % of all that was counted in it, from one
-// nanosecond to 68 seconds, without keeping the samples. (Equal widths instead of equal ratios would take
-// 17 counters an octave for the same.) Nothing here waits, reads a clock or knows what is counted.
+// Layer L1. Every octave of nanoseconds is cut like a piano's, into twelve steps of equal ratio,
+// each with its own counter: a step is 5.9 % wide, so its middle is within 3 % of all that was
+// counted in it, from one nanosecond to 68 seconds, without keeping the samples. (Equal widths
+// instead of equal ratios would take 17 counters an octave for the same.) Nothing here waits, reads
+// a clock or knows what is counted.
 #pragma once
 
 #include <punctual/time.hpp>
@@ -21,10 +23,10 @@ namespace punctual {
 
 /// Counts lengths of time: how many, how long, and how they are spread.
 ///
-/// Guarantee  `count`, `min` and `max` are exact, and so is `mean` while the sum of all lengths is below
-///            292 years. A quantile is within 3 % of the recorded length of that rank up to 68 s; all
-///            longer ones share a counter that answers `max`. A negative length is exact in `min`,
-///            `max` and `mean`, and counts as zero in the quantiles.
+/// Guarantee  `count`, `min` and `max` are exact, and so is `mean` while the sum of all lengths is
+///            below 292 years. A quantile is within 3 % of the recorded length of that rank up to
+///            68 s; all longer ones share a counter that answers `max`. A negative length is exact
+///            in `min`, `max` and `mean`, and counts as zero in the quantiles.
 /// Cost       `record` takes a few nanoseconds and never allocates. 1.7 KiB.
 /// Threads    One at a time.
 class statistics {
@@ -105,7 +107,8 @@ class statistics {
     return max();
   }
 
-  /// Calls `visit(bucket)` for every counter that is not zero, from the shortest length to the longest.
+  /// Calls `visit(bucket)` for every counter that is not zero, from the shortest length to the
+  /// longest.
   template <class Visit>
   void for_each_bucket(Visit visit) const {
     for (std::size_t i = 0; i < buckets; ++i) {
@@ -121,7 +124,8 @@ class statistics {
   static constexpr std::size_t steps = 12;
   static constexpr std::size_t buckets = linear + steps * (last_octave - first_octave) + 1;
 
-  // 2^(27 + i / 12), and for each 32nd of an octave the step in which it begins; none holds two edges.
+  // 2^(27 + i / 12), and for each 32nd of an octave the step in which it begins; none holds two
+  // edges.
   static constexpr int scale = 27;
   static constexpr std::array<std::uint32_t, steps + 1> edges{
       134217728, 142198729, 150654306, 159612677, 169103741, 179159172, 189812531,
@@ -174,8 +178,8 @@ class statistics {
   std::array<std::uint32_t, buckets> counters_{};
 };
 
-/// Writes a length for people: three digits and a unit, `41 ns`, `1.25 us`, `16.6 ms`, `3600 s`; digits
-/// beyond are cut off.
+/// Writes a length for people: three digits and a unit, `41 ns`, `1.25 us`, `16.6 ms`, `3600 s`;
+/// digits beyond are cut off.
 inline std::string to_text(nanoseconds length) {
   static constexpr std::array<std::string_view, 4> units{" ns", " us", " ms", " s"};
   const bool negative = length < nanoseconds::zero();
@@ -199,12 +203,12 @@ inline std::string to_text(nanoseconds length) {
 
 /// Draws the histogram for a terminal: a line of figures, then a row for each step of 1, 2, 5, 10 …
 ///
-/// A row names its shortest length, how many were counted and up to where the share of all has grown;
-/// three empty rows or more are drawn as dots. A step that two rows share is drawn in the row of its
-/// middle, so edges hold within 3 %.
+/// A row names its shortest length, how many were counted and up to where the share of all has
+/// grown; three empty rows or more are drawn as dots. A step that two rows share is drawn in the
+/// row of its middle, so edges hold within 3 %.
 inline std::string to_text(const statistics& all) {
-  const auto padded = [](std::string text, std::size_t width) {
-    return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+  const auto padded = [](const std::string& words, std::size_t width) {
+    return words.size() < width ? std::string(width - words.size(), ' ') + words : words;
   };
   std::string text = std::to_string(all.count()) + " recorded";
   if (all.count() == 0) return text + '\n';

@@ -1,5 +1,5 @@
-// Mistake that would live without it: the debt of a long stall is paid back by running flat out, frame after
-// frame without a wait.
+// Mistake that would live without it: the debt of a long stall is paid back by running flat out,
+// frame after frame without a wait.
 #include "support/catch.hpp"
 
 #include <punctual/pacer.hpp>

@@ -1,5 +1,5 @@
-// Mistake that would live without it: a process that was stopped and continued makes up for all the beats at
-// once, or takes the gap for a habit of the kernel and spins from then on.
+// Mistake that would live without it: a process that was stopped and continued makes up for all the
+// beats at once, or takes the gap for a habit of the kernel and spins from then on.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 

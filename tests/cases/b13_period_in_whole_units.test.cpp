@@ -1,5 +1,6 @@
-// Mistake that would live without it: a period that is rounded to whole milli-, micro- or nanoseconds and
-// then added up, so that audio at an emulator's own rate starves several times a second.
+// Mistake that would live without it: a period that is rounded to whole milli-, micro- or
+// nanoseconds and then added up, so that audio at an emulator's own rate starves several times a
+// second.
 #include "support/catch.hpp"
 
 #include <punctual/pacer.hpp>
@@ -41,8 +42,8 @@ TEST_CASE("b13: an hour has the right number of frames, and each its right deadl
           "[cases][b13][G10]") {
   for (const auto& run : runs) {
     simulation world;
-    // Cheap steps: zero jitter is what is wanted, not a spin in steps of a few ns. At a megahertz a step
-    // must be short against the period.
+    // Cheap steps: zero jitter is what is wanted, not a spin in steps of a few ns. At a megahertz a
+    // step must be short against the period.
     const bool fast = run.beats.period() < 10us;
     world.cost.clock_read = fast ? 20ns : 100ns;
     world.cost.counter_read = fast ? 10ns : 100ns;
@@ -88,7 +89,8 @@ TEST_CASE("b13: audio at the machine's own rate never starves and never overflow
     for (std::uint64_t n = 0; n < 180'000; ++n) {  // about an hour
       p.next();
       if (n == 0) began = world.time();
-      // The buffer begins half full; this frame is made now, and the sound card has played since the start.
+      // The buffer begins half full; this frame is made now, and the sound card has played since
+      // the start.
       const auto played = static_cast<std::int64_t>(
           multiply_divide(static_cast<std::uint64_t>((world.time() - began).count()), 48'000,
                           1'000'000'000, rounding::down));

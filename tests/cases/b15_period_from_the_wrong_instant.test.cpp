@@ -1,5 +1,5 @@
-// Mistake that would live without it: the period is measured from the last wake-up, so that work outside of
-// the wait, and every lateness of the kernel, makes the loop slower.
+// Mistake that would live without it: the period is measured from the last wake-up, so that work
+// outside of the wait, and every lateness of the kernel, makes the loop slower.
 #include "support/catch.hpp"
 
 #include <punctual/pacer.hpp>

@@ -1,5 +1,5 @@
-// Mistake that would live without it: the first frame of a fresh process waits for a calibration, and the
-// loop begins with a hitch.
+// Mistake that would live without it: the first frame of a fresh process waits for a calibration,
+// and the loop begins with a hitch.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 

@@ -1,5 +1,5 @@
-// Mistake that would live without it: a loop that was suspended makes up for two hours of frames, or counts
-// them wrongly, or learns the suspend.
+// Mistake that would live without it: a loop that was suspended makes up for two hours of frames,
+// or counts them wrongly, or learns the suspend.
 #include "support/catch.hpp"
 
 #include <punctual/pacer.hpp>

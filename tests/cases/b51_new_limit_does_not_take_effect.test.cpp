@@ -1,5 +1,6 @@
-// Mistake that would live without it: a changed rate waits for something else to happen, the background mode
-// takes more CPU than the foreground, "unlimited" still waits or a limit falls through to unlimited.
+// Mistake that would live without it: a changed rate waits for something else to happen, the
+// background mode takes more CPU than the foreground, "unlimited" still waits or a limit falls
+// through to unlimited.
 #include "support/catch.hpp"
 
 #include <punctual/pacer.hpp>
@@ -33,7 +34,8 @@ void order(Pacer& p, int segment) {
 constexpr int segments = 6;
 constexpr std::int64_t hertz[segments] = {144, 30, 1000, 5, 0, 60};
 
-/// The beats of each segment: 2 s at its rate, which holds from the next slot, so an old period later at most.
+/// The beats of each segment: 2 s at its rate, which holds from the next slot, so an old period
+/// later at most.
 void check(const std::uint64_t (&beats)[segments]) {
   for (const int i : {0, 1, 2, 3, 5}) {
     const std::int64_t before = i == 0 ? 0 : hertz[i - 1];
@@ -71,8 +73,8 @@ TEST_CASE("b51: each change holds from the next slot, without burst or gap", "[c
     REQUIRE(b.skipped == 0);
     ++beats[now_in];
     const nanoseconds interval = b.due - last;
-    // Never longer than the longer of the two periods, never shorter than the shorter. Without a limit it is
-    // the loop's own time, counted from a wait that the kernel ended 60 us late.
+    // Never longer than the longer of the two periods, never shorter than the shorter. Without a
+    // limit it is the loop's own time, counted from a wait that the kernel ended 60 us late.
     const auto period = [](int i) {
       return hertz[i] == 0 ? nanoseconds{100us} : nanoseconds{1s} / hertz[i];
     };

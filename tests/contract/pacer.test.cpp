@@ -1,5 +1,5 @@
-// Mistake that would live without it: a late beat, a poll or an order to a pacer that enters the kernel, or a
-// beat that changes errno.
+// Mistake that would live without it: a late beat, a poll or an order to a pacer that enters the
+// kernel, or a beat that changes errno.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"
@@ -8,6 +8,8 @@
 #include <punctual/pacer.hpp>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 
 using namespace std::chrono_literals;
 using namespace punctual;
@@ -49,5 +51,15 @@ TEST_CASE("a beat leaves errno alone", "[contract][pacer][G8]") {
     errno = EDOM;
     REQUIRE(p.next());
     REQUIRE(errno == EDOM);
+  }
+}
+
+TEST_CASE("a rate of zero that is made at run time ends the program", "[contract][rate]") {
+  for (const int beats : {0, -60, 1'000'000'000}) {
+    const int code = support::in_child([beats] {
+      std::freopen("/dev/null", "w", stderr);  // the sentence would be taken for a failure
+      return hz(beats).period() == 1ns ? 0 : 1;
+    });
+    CHECK(code == (beats > 0 ? 0 : -SIGABRT));
   }
 }

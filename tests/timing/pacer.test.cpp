@@ -1,9 +1,11 @@
-// Mistake that would live without it: a loop that is exact in simulated time and drifts, comes early or makes
-// system calls on a real machine. Lateness and CPU are printed beside a plain absolute loop of the same run.
+// Mistake that would live without it: a loop that is exact in simulated time and drifts, comes
+// early or makes system calls on a real machine. Lateness and CPU are printed beside a plain
+// absolute loop of the same run.
 //
-// Asserted is what holds on a busy two-core guest. No beat is early, ever. The mean rate: the median over all
-// pairs of beats half a run apart, since a single late beat at either end of 20 s is more than 1 ppm. A
-// median lateness below half of the plain loop's: that one is 50 us late or more. CPU within its budget.
+// Asserted is what holds on a busy two-core guest. No beat is early, ever. The mean rate: the
+// median over all pairs of beats half a run apart, since a single late beat at either end of 20 s
+// is more than 1 ppm. A median lateness below half of the plain loop's: that one is 50 us late or
+// more. CPU within its budget.
 #include "support/catch.hpp"
 
 #include <punctual/pacer.hpp>

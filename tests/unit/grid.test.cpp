@@ -1,6 +1,7 @@
-// The deadlines of a rate, against exact arithmetic: by index, by time, and across a million changes.
-// Mistake that would live without it: a period that is rounded and then added up, a product that overflows
-// after a day, a fraction of a nanosecond that is lost at each change of rate.
+// The deadlines of a rate, against exact arithmetic: by index, by time, and across a million
+// changes. Mistake that would live without it: a period that is rounded and then added up, a
+// product that overflows after a day, a fraction of a nanosecond that is lost at each change of
+// rate.
 #include <punctual/grid.hpp>
 
 #include "support/catch.hpp"
@@ -24,8 +25,8 @@ namespace {
 
 constexpr instant zero{};
 
-/// anchor + floor(n · den · 10⁹ / num) ns, the promise itself. The period's whole part is split off, since
-/// the product of all four may have more than 128 bits.
+/// anchor + floor(n · den · 10⁹ / num) ns, the promise itself. The period's whole part is split
+/// off, since the product of all four may have more than 128 bits.
 instant exactly(const rate& r, instant anchor, std::uint64_t n) {
   const auto num = static_cast<std::uint64_t>(r.num);
   const wide second = static_cast<wide>(static_cast<std::uint64_t>(r.den)) * 1'000'000'000u;
@@ -162,7 +163,8 @@ TEST_CASE("a moved anchor loses nothing", "[pacer][grid][G10]") {
 }
 
 TEST_CASE("a million changes of rate end where exact arithmetic says", "[pacer][grid][G10]") {
-  // 0.1 Hz to 333 kHz. What is exact: whole nanoseconds, and for each denominator its own sum of parts.
+  // 0.1 Hz to 333 kHz. What is exact: whole nanoseconds, and for each denominator its own sum of
+  // parts.
   std::mt19937_64 random(14);
   grid g{hz(1), zero};
   std::int64_t whole = 0;
@@ -209,7 +211,8 @@ TEST_CASE("a grid that is put on an instant passes through it exactly", "[pacer]
     const std::uint64_t n = random() % 1'000'000;
     const instant target{nanoseconds{static_cast<std::int64_t>(random() >> 3)}};
     g.put(n, target);
-    // A period of years, a million times, starts before the beginning of time: then it is cut there.
+    // A period of years, a million times, starts before the beginning of time: then it is cut
+    // there.
     if (g.anchor().time_since_epoch() < nanoseconds::min() / 2) continue;
     wrong += g.at(n) != target;
   }

@@ -1,6 +1,6 @@
-// The limiter: at most its store and its rate, however it is asked, and never a wait for what is there.
-// Mistake that would live without it: a store that fills beyond its bound, a permit given a nanosecond too
-// early after a long idle time, a wait that was woken and took its permit.
+// The limiter: at most its store and its rate, however it is asked, and never a wait for what is
+// there. Mistake that would live without it: a store that fills beyond its bound, a permit given a
+// nanosecond too early after a long idle time, a wait that was woken and took its permit.
 #include <punctual/limiter.hpp>
 #include <punctual/testing/simulated_platform.hpp>
 
@@ -85,7 +85,8 @@ TEST_CASE("no stretch of time has more permits than the store and the rate allow
     for (int i = 0; i < 200; ++i) {
       world.work(nanoseconds{static_cast<std::int64_t>(
           random() % static_cast<std::uint64_t>(r.period().count()) * (random() % 5))});
-      // Its own reading decides: at most two readings before the one that the world shows afterwards.
+      // Its own reading decides: at most two readings before the one that the world shows
+      // afterwards.
       if (random() % 4 != 0 ? l.try_acquire() : l.acquire().why != outcome::gave_up) {
         taken.push_back(world.time());
       }

@@ -1,6 +1,6 @@
 // The pacer on simulated machines: hours at every rate, every kernel, every way to end a wait.
-// Mistake that would live without it: a lost or an early beat, a late beat that costs a system call, an order
-// from another thread that gets lost, a wait that was woken and used up its beat.
+// Mistake that would live without it: a lost or an early beat, a late beat that costs a system
+// call, an order from another thread that gets lost, a wait that was woken and used up its beat.
 #include <punctual/pacer.hpp>
 #include <punctual/testing/kernels.hpp>
 #include <punctual/testing/simulated_platform.hpp>
@@ -144,7 +144,7 @@ TEST_CASE("the first beat comes at once, and those after it at their deadlines",
   }
 }
 
-TEST_CASE("an hour at each named rate has as many beats as it should", "[pacer][G10]") {
+TEST_CASE("an hour at each named rate has as many beats as the rate says", "[pacer][G10]") {
   for (const named_rate& each : all_rates) {
     sim::simulation world;
     exact(world);
@@ -236,7 +236,8 @@ TEST_CASE("every kernel gives every rate without an early or a lost beat", "[pac
       }
       CAPTURE(kernel.name, to_text(r));
       CHECK(wrong == 0);
-      // There every wait of 3 ms or more takes 100 ms longer: no loop at 50 Hz can be kept, only counted.
+      // There every wait of 3 ms or more takes 100 ms longer: no loop at 50 Hz can be kept, only
+      // counted.
       if (kernel.name != "macos, background") CHECK(skipped == 0);
     }
   }
@@ -366,7 +367,8 @@ TEST_CASE("an order that arrives during a wait holds from the next deadline on",
 }
 
 TEST_CASE("a million changes of rate on the way end where exact arithmetic says", "[pacer][G10]") {
-  // The schedule's own test draws any rates; here they come as orders, and have one common denominator.
+  // The schedule's own test draws any rates; here they come as orders, and have one common
+  // denominator.
   sim::simulation world;
   world.cost.clock_read = 1us;
   world.cost.counter_read = 1us;

@@ -1,6 +1,7 @@
 // The pacer with the wakers and stop tokens of interrupt.hpp, found through their types.
-// Mistake that would live without it: `next(waker)` that compiles in the documentation only, a range that does
-// not end when its token says so, a background that spins as soon as it can be interrupted.
+// Mistake that would live without it: `next(waker)` that compiles in the documentation only, a
+// range that does not end when its token says so, a background that spins as soon as it can be
+// interrupted.
 #include <punctual/interrupt.hpp>
 #include <punctual/pacer.hpp>
 #include <punctual/testing/simulated_platform.hpp>

@@ -1,6 +1,6 @@
 // Rates: exact, reduced, integral only, and the named ones are what their sources say.
-// Mistake that would live without it: 60000/1001 and 120000/2002 that differ, a period that is cut to whole
-// microseconds, a floating rate that is let in, a console's rate with a digit wrong.
+// Mistake that would live without it: 60000/1001 and 120000/2002 that differ, a period that is cut
+// to whole microseconds, a floating rate that is let in, a console's rate with a digit wrong.
 #include <punctual/rate.hpp>
 
 #include "support/catch.hpp"

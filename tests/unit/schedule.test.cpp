@@ -1,6 +1,6 @@
 // The pacer's rules without a clock: what is delivered, what is dropped, where the grid stands.
-// Mistake that would live without it: a beat lost without being counted, a burst without end, a grid that is
-// anchored anew at every lateness, a change of rate that leaves a gap.
+// Mistake that would live without it: a beat lost without being counted, a burst without end, a
+// grid that is anchored anew at every lateness, a change of rate that leaves a gap.
 #include <punctual/schedule.hpp>
 
 #include "support/catch.hpp"
@@ -50,7 +50,8 @@ struct loop {
   }
 };
 
-/// The time line of missed's doc comment: work of one column, but ten for beat 1; then columns until 32.
+/// The time line of missed's doc comment: work of one column, but ten for beat 1; then columns
+/// until 32.
 std::string drawn(missed policy) {
   loop l{schedule{every(4ms), policy, 3}};
   std::string line(32, '.');

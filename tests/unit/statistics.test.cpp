@@ -1,6 +1,6 @@
 // The histogram: exact ends and mean, quantiles within 3 %, whatever is recorded.
-// Mistake that would live without it: a counter off by one at the edge of an octave, a sum or a counter
-// that wraps after a month, a quantile that answers a length which nobody recorded.
+// Mistake that would live without it: a counter off by one at the edge of an octave, a sum or a
+// counter that wraps after a month, a quantile that answers a length which nobody recorded.
 #include <punctual/statistics.hpp>
 
 #include "support/catch.hpp"
