@@ -142,6 +142,10 @@ int main(int argc, char** argv) {
         for (std::size_t way = 0; way < ways.size(); ++way) kept[way].push_back(turn[way]);
       }
       if (progress) std::fprintf(stderr, "\r\033[K");
+      if (kept[0].empty()) {
+        std::printf("%8d %-10s no repetition was kept: something else runs on this machine\n",
+                    threads, deadlines);
+      }
       for (std::size_t way = 0; way < ways.size(); ++way) {
         const auto middle = [&](auto figure) {
           std::vector<double> values;
@@ -153,9 +157,11 @@ int main(int argc, char** argv) {
         };
         const double cpu = middle([](const outcome& one) { return one.cpu; });
         const double max = middle([](const outcome& one) { return ns(one.late.max()); });
-        std::printf("%8d %-10s %-13s %6ju %9.1f %9.1f %9.1f %9.1f %10.1f\n", threads, deadlines,
-                    ways[way], static_cast<std::uintmax_t>(early[way]), quantile(0.5) / 1e3,
-                    quantile(0.9) / 1e3, quantile(0.99) / 1e3, max / 1e3, cpu / 1e3);
+        if (!kept[0].empty()) {
+          std::printf("%8d %-10s %-13s %6ju %9.1f %9.1f %9.1f %9.1f %10.1f\n", threads, deadlines,
+                      ways[way], static_cast<std::uintmax_t>(early[way]), quantile(0.5) / 1e3,
+                      quantile(0.9) / 1e3, quantile(0.99) / 1e3, max / 1e3, cpu / 1e3);
+        }
         out.open_item();
         out.put("threads", threads).put("deadlines", deadlines).put("name", ways[way]);
         out.put("kept", static_cast<std::uint64_t>(kept[way].size())).put("discarded", discarded);

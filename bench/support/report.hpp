@@ -118,6 +118,10 @@ inline std::string csv_rows(nanoseconds length, const std::vector<row>& rows,
 inline void print_rows(const comparison& c, const std::vector<row>& rows) {
   std::printf("\n%s ms: %zu repetitions, %zu discarded by the A/A control\n",
               in_ms(c.length).c_str(), c.made, c.discarded);
+  if (c.made == c.discarded) {
+    std::printf("no repetition was kept: something else runs on this machine\n");
+    return;
+  }
   std::printf("%-18s %7s %5s %9s %9s %9s %10s %7s %10s %6s\n", "", "waits", "early", "p50 us",
               "p90 us", "p99 us", "max us", ">10us %", "CPU us", "switch");
   for (const row& each : rows) {
