@@ -3,18 +3,16 @@
 //
 // Every thread waits for the same deadlines, or for deadlines spread evenly over the period. Beside
 // this library a plain kernel sleep, twice (the A/A control), each in its own turn of a repetition.
-// A repetition in which the two sleeps differ by more than a tenth in p90 is discarded and counted.
+// A repetition in which the two sleeps differ by more than a tenth in p90, and by more than chance,
+// is discarded and counted.
 #include "support/facts.hpp"
 #include "support/interleaved.hpp"
 #include "support/json.hpp"
 #include "support/options.hpp"
 
 #include <punctual/sleep.hpp>
-#include <punctual/statistics.hpp>
 
-#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -27,7 +25,6 @@ namespace {
 
 using bench::instant;
 using bench::nanoseconds;
-using punctual::statistics;
 
 constexpr std::array<const char*, 3> ways{"punctual", "kernel", "kernel-again"};
 
@@ -35,12 +32,6 @@ struct setup {
   nanoseconds period{100'000'000};
   int beats = 20;
   int warm_up = 10;
-};
-
-struct outcome {
-  statistics late;
-  double cpu = 0;  // ns a wait
-  std::uint64_t early = 0;
 };
 
 void wait(std::size_t way, instant deadline) {
@@ -51,20 +42,17 @@ void wait(std::size_t way, instant deadline) {
   }
 }
 
-outcome run(std::size_t way, int threads, bool staggered, const setup& how) {
-  struct each {
-    statistics late;
-    nanoseconds cpu{0};
-    std::uint64_t early = 0;
-  };
-  std::vector<each> results(static_cast<std::size_t>(threads));
+/// All measured waits of all threads; a wait's CPU is its thread's mean.
+bench::samples run(std::size_t way, int threads, bool staggered, const setup& how) {
+  std::vector<bench::samples> each(static_cast<std::size_t>(threads));
   // Far enough ahead that all of them have started.
   const instant base =
       bench::now() + std::chrono::milliseconds{100} + threads * std::chrono::microseconds{200};
   std::vector<std::thread> all;
   for (int i = 0; i < threads; ++i) {
     all.emplace_back([&, i] {
-      each& mine = results[static_cast<std::size_t>(i)];
+      bench::samples& mine = each[static_cast<std::size_t>(i)];
+      mine.resize(static_cast<std::size_t>(how.beats));
       const nanoseconds offset = staggered ? how.period * i / threads : nanoseconds::zero();
       nanoseconds cpu{0};
       for (int beat = 0; beat < how.warm_up + how.beats; ++beat) {
@@ -72,23 +60,18 @@ outcome run(std::size_t way, int threads, bool staggered, const setup& how) {
         const instant deadline = base + beat * how.period + offset;
         wait(way, deadline);
         const nanoseconds late = bench::now() - deadline;
-        mine.early += late < nanoseconds::zero() ? 1u : 0u;
-        if (beat >= how.warm_up) mine.late.record(late);
+        if (beat >= how.warm_up)
+          mine[static_cast<std::size_t>(beat - how.warm_up)].late = late.count();
       }
-      mine.cpu = bench::thread_cpu() - cpu;
+      cpu = bench::thread_cpu() - cpu;
+      for (bench::sample& one : mine) one.cpu = cpu.count() / how.beats;
     });
   }
   for (std::thread& thread : all) thread.join();
-  outcome sum;
-  for (const each& one : results) {
-    sum.late.merge(one.late);
-    sum.cpu += static_cast<double>(one.cpu.count()) / how.beats / threads;
-    sum.early += one.early;
-  }
-  return sum;
+  bench::samples together;
+  for (const bench::samples& mine : each) together.insert(together.end(), mine.begin(), mine.end());
+  return together;
 }
-
-double ns(nanoseconds length) { return static_cast<double>(length.count()); }
 
 }  // namespace
 
@@ -118,12 +101,12 @@ int main(int argc, char** argv) {
     const int threads = static_cast<int>(count);
     for (const bool staggered : {false, true}) {
       const char* const deadlines = staggered ? "staggered" : "common";
-      std::array<std::vector<outcome>, ways.size()> kept;
+      std::array<std::vector<bench::figures>, ways.size()> kept;
+      std::array<std::size_t, ways.size()> early{};
       int discarded = 0;
-      std::array<std::uint64_t, ways.size()> early{};
       for (int made = 0; made < 2 * repetitions && static_cast<int>(kept[0].size()) < repetitions;
            ++made) {
-        std::array<outcome, ways.size()> turn;
+        std::array<bench::samples, ways.size()> turn;
         for (std::size_t k = 0; k < ways.size(); ++k) {
           if (progress) {
             std::fprintf(stderr, "\r\033[K%d threads, %s, repetition %d", threads, deadlines,
@@ -131,15 +114,15 @@ int main(int argc, char** argv) {
           }
           const std::size_t way = (k + static_cast<std::size_t>(made)) % ways.size();
           turn[way] = run(way, threads, staggered, how);
-          early[way] += turn[way].early;
+          early[way] += bench::figures_of(turn[way]).early;
         }
-        const double a = ns(turn[1].late.quantile(0.9));
-        const double b = ns(turn[2].late.quantile(0.9));
-        if (std::max(a, b) > 1.1 * std::min(a, b)) {
+        if (!bench::control_rule::for_load().judge(turn[1], turn[2]).agrees) {
           ++discarded;
           continue;
         }
-        for (std::size_t way = 0; way < ways.size(); ++way) kept[way].push_back(turn[way]);
+        for (std::size_t way = 0; way < ways.size(); ++way) {
+          kept[way].push_back(bench::figures_of(turn[way]));
+        }
       }
       if (progress) std::fprintf(stderr, "\r\033[K");
       if (kept[0].empty()) {
@@ -147,27 +130,18 @@ int main(int argc, char** argv) {
                     threads, deadlines);
       }
       for (std::size_t way = 0; way < ways.size(); ++way) {
-        const auto middle = [&](auto figure) {
-          std::vector<double> values;
-          for (const outcome& one : kept[way]) values.push_back(figure(one));
-          return bench::median(values);
-        };
-        const auto quantile = [&](double q) {
-          return middle([q](const outcome& one) { return ns(one.late.quantile(q)); });
-        };
-        const double cpu = middle([](const outcome& one) { return one.cpu; });
-        const double max = middle([](const outcome& one) { return ns(one.late.max()); });
-        if (!kept[0].empty()) {
-          std::printf("%8d %-10s %-13s %6ju %9.1f %9.1f %9.1f %9.1f %10.1f\n", threads, deadlines,
-                      ways[way], static_cast<std::uintmax_t>(early[way]), quantile(0.5) / 1e3,
-                      quantile(0.9) / 1e3, quantile(0.99) / 1e3, max / 1e3, cpu / 1e3);
+        const bench::figures f = bench::median_of(kept[way]);
+        if (!kept[way].empty()) {
+          std::printf("%8d %-10s %-13s %6zu %9.1f %9.1f %9.1f %9.1f %10.1f\n", threads, deadlines,
+                      ways[way], early[way], f.p50 / 1e3, f.p90 / 1e3, f.p99 / 1e3, f.max / 1e3,
+                      f.cpu / 1e3);
         }
         out.open_item();
         out.put("threads", threads).put("deadlines", deadlines).put("name", ways[way]);
         out.put("kept", static_cast<std::uint64_t>(kept[way].size())).put("discarded", discarded);
-        out.put("early", early[way]);
-        out.put("p50_ns", quantile(0.5)).put("p90_ns", quantile(0.9));
-        out.put("p99_ns", quantile(0.99)).put("max_ns", max).put("cpu_ns", cpu);
+        out.put("early", static_cast<std::uint64_t>(early[way]));
+        out.put("p50_ns", f.p50).put("p90_ns", f.p90).put("p99_ns", f.p99).put("max_ns", f.max);
+        out.put("cpu_ns", f.cpu);
         out.close();
       }
       std::fflush(stdout);
