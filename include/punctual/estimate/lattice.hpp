@@ -19,12 +19,14 @@
 
 namespace punctual {
 
-/// How a kernel finds the tick that ends a wait.
+/// How a kernel finds the tick that ends a wait; of two that agree with what was seen, the later one
+/// here is believed, since it ends no wait late.
 enum class tick_rule : std::uint8_t {
+  counted_whole_ms,  ///< ceil(length in whole ms / period) ticks from the last one
   at_or_after,       ///< the first tick at or after the asked instant
-  at_or_after_plus,  ///< one more
   counted,           ///< ceil(length / period) ticks from the last one; may end early
-  counted_plus       ///< one more
+  at_or_after_plus,  ///< the tick after that
+  counted_plus       ///< one tick more
 };
 
 /// The instants at which native waits can end, once that is known.
@@ -72,7 +74,9 @@ class lattice_estimator {
   /// The first tick that a native wait begun at `now` can end on.
   constexpr target first_after(instant now) const noexcept {
     const double guarded = since(now) + guard();
-    return at(floor_of(guarded) + 1 + extra_ticks());
+    const std::int64_t least =
+        rule_ == tick_rule::counted_whole_ms ? whole_ms(1e6) : 1 + extra_ticks();
+    return at(floor_of(guarded) + least);
   }
 
   /// The tick after `t`.
@@ -89,10 +93,15 @@ class lattice_estimator {
       const double aim = tick - half > from ? tick - half : from + (tick - from) / 4;
       return later(now, whole(larger(aim - from, 1.0)));
     }
-    // The kernel counts with its own idea of a tick, up to 1 % off: long waits come in two parts.
     const std::int64_t here = floor_of(since(now) + guard());
     std::int64_t ticks = t.number - here - extra_ticks();
-    if (ticks > 32) ticks -= ticks / 32 + 1;
+    if (rule_ == tick_rule::counted_whole_ms) {
+      const auto most =
+          static_cast<std::int64_t>((static_cast<double>(ticks) + close_enough) * period_ / 1e6);
+      return later(now, nanoseconds{larger<std::int64_t>(most, 1) * 1'000'000 - 500'000});
+    }
+    // The kernel counts with its own idea of a tick, up to 1 % off: long waits come in two parts.
+    if (ticks > 48) ticks -= ticks / 48;
     return later(now, whole((static_cast<double>(ticks) - 0.5) * period_));
   }
 
@@ -106,7 +115,7 @@ class lattice_estimator {
   };
   static constexpr std::size_t kept = 10;
   static constexpr std::uint8_t enough = 8;
-  static constexpr std::size_t rules = 4;
+  static constexpr std::size_t rules = 5;
   static constexpr double shortest_period = 190e3, longest_period = 21e6;  // ns
   static constexpr std::uint8_t doubtful = 24;
 
@@ -291,7 +300,6 @@ class lattice_estimator {
     std::size_t best = 0;
     for (std::size_t r = 0; r < rules; ++r) {
       score_[r] = static_cast<std::int8_t>(larger(0, right[r] - 3 * wrong[r]));
-      // In doubt the later one: it ends no wait late.
       if (score_[r] >= score_[best]) best = r;
     }
     if (right[best] < 4 + wrong[best] || wrong[best] > 1) return;
@@ -326,9 +334,22 @@ class lattice_estimator {
     }
     const double asked = at - static_cast<double>(s.asked) + close / 2;
     const double length = static_cast<double>(s.asked - s.until);
+    if (rule == tick_rule::counted_whole_ms) {
+      tick = floor_of(asked) + whole_ms(length);
+      return !near_tick(asked, close);
+    }
     tick = floor_of(asked) + floor_of(length) + 1 + extra;
-    return !near_tick(asked, close) && !near_tick(length, length / 128 + 1e3);
+    return !near_tick(asked, close) && !near_tick(length, length / 512 + 1e3);
   }
+  // The ticks that a length takes once it is rounded up to milliseconds; a hair above a tick is on it.
+  constexpr std::int64_t whole_ms(double length) const noexcept {
+    const auto ms = static_cast<std::int64_t>((length - 1.0) / 1e6) + 1;
+    const double ticks = static_cast<double>(ms) * 1e6 / period_ - close_enough;
+    const auto whole_ticks = static_cast<std::int64_t>(ticks);
+    return whole_ticks + (static_cast<double>(whole_ticks) < ticks ? 1 : 0);
+  }
+  static constexpr double close_enough = 0.0015;  // of a tick
+
   constexpr bool near_tick(double ns, double close) const noexcept {
     const double off = ns - static_cast<double>(nearest(ns)) * period_;
     return off < close && off > -close;

@@ -186,11 +186,11 @@ class wait_planner {
     lattice_.learn(overshoot_.rule(), asked, until, woke);
     const bool in_time = woke <= planned_before_;
     if (sampling_) {
-      if (in_time) {
+      if (in_time && c + 1 >= sampled_) {
         interval_[sampled_] = 1;  // look again at once
         closed_ &= ~(1U << sampled_);
-      } else if (interval_[sampled_] <
-                 (overshoot_.tracker_of(sampled_).settled() ? rarest : soon)) {
+      } else if (!in_time && interval_[sampled_] <
+                                 (overshoot_.tracker_of(sampled_).settled() ? rarest : soon)) {
         ++interval_[sampled_];
       }
     } else {
