@@ -229,9 +229,8 @@ template <class Lock, class Predicate>
 class guarded_predicate {
  public:
   guarded_predicate(Lock& lock, Predicate& predicate) : lock_(lock), predicate_(predicate) {}
-  ~guarded_predicate() {
-    hold();
-  }  // also when the predicate throws: the caller finds the lock held
+  // Also when the predicate throws: the caller finds the lock held.
+  ~guarded_predicate() { hold(); }
   guarded_predicate(const guarded_predicate&) = delete;
   guarded_predicate& operator=(const guarded_predicate&) = delete;
 
