@@ -70,6 +70,10 @@ struct quantile_rule {
 };
 
 /// Follows one quantile of a stream of values ≥ 0, in 32 bytes.
+///
+/// Each sample moves the value by a step: up by `share`, down by 1 - `share`. The step is what a
+/// sample quantile over some 600 waits would have for an error, from the density of samples around
+/// the value: half of `near_` on each side of it holds 0.7 of the share that should miss.
 class quantile_tracker {
  public:
   /// Samples until the steps begin; before, the quantile is read off the two largest.
@@ -78,12 +82,10 @@ class quantile_tracker {
   constexpr float value() const noexcept { return value_; }
   constexpr std::uint16_t samples() const noexcept { return count_; }
   constexpr bool settled() const noexcept { return count_ >= settling; }
-  /// How far a sample above the quantile typically lies above it.
-  constexpr float excess() const noexcept { return excess_; }
 
   /// Moves the value and what it is compared with, for a stream whose values all moved by as much.
   constexpr void move(float by) noexcept {
-    for (float* each : {&value_, &peak_, &lowest_miss_, &before_}) {
+    for (float* each : {&value_, &peak_, &lowest_, &before_}) {
       if (*each > 0.0F) *each = larger(0.0F, *each + by);
     }
   }
@@ -93,31 +95,35 @@ class quantile_tracker {
   /// @param most      What lies above is a stall: it counts as one miss of that size and is no
   ///                  evidence of a change, since no margin would cover it.
   /// @param patience  Hits in a row that make a falling quantile believable.
-  /// @return Whether the quantile was moved by a jump.
-  constexpr bool learn(const quantile_rule& rule, float sample, float most,
+  constexpr void learn(const quantile_rule& rule, float sample, float most,
                        std::uint8_t patience) noexcept {
     const bool stall = sample > most;
     sample = within(sample, 0.0F, most);
     if (!settled()) {
       settle(sample);
-      return false;
+      return;
     }
     if (count_ < 0xffff) ++count_;
-    return sample > value_ ? miss(rule, sample, stall) : hit(rule, sample, patience);
+    if (sample > value_) {
+      miss(rule, sample, stall);
+    } else {
+      hit(rule, sample, patience);
+    }
   }
 
  private:
-  // The steady step is that of a sample quantile over some 600 waits: regret 1 to 5 % at 0.9 … 0.99.
-  static constexpr float memory = 600.0F;
-  static constexpr float gain = 2.4F;
+  // Of 600 waits: regret 1 to 2 % on smooth tails at 0.9 … 0.99. 250 had 3 to 7, 800 followed worse.
+  static constexpr float memory = 600.0F, gain = 5.0F, far_gain = 2.4F;
+  static constexpr float band = 0.7F, band_rate = 0.4F;
   static constexpr float finest = 50.0F;  // ns: below a clock read nothing is worth following
-  static constexpr std::uint16_t step_alarm = 9'400, tail_alarm = 7'200;  // e^9.2, e^7
+  // Cumulative sums, see quantile_rule: e^9.2 and e^7 against chance; e^1.5 is a first suspicion.
+  static constexpr std::uint16_t step_alarm = 9'400, tail_alarm = 7'200, suspicion = 1'500;
 
-  // Two largest: the one in 16 waits is no quantile, and a stall among them must not be one either.
+  // The largest of 16 is no quantile yet, and a stall among them must not be one either.
   constexpr void settle(float sample) noexcept {
     ++count_;
     float& largest = peak_;
-    float& second = lowest_miss_;
+    float& second = lowest_;
     if (count_ == 1 || sample > largest) {
       second = count_ == 1 ? sample : largest;
       largest = sample;
@@ -125,88 +131,120 @@ class quantile_tracker {
       second = sample;
     }
     value_ = smaller(largest, 2.0F * second + 10.0F * finest);
-    excess_ = larger(finest, smaller(largest - second, second));
+    spread_out(smaller(largest - second, second));
     if (settled()) quiet();
   }
 
   constexpr float step(const quantile_rule& rule) const noexcept {
+    // Between two modes there is no density to go by: then by how far the misses are.
+    const float scale = tail_ > suspicion ? larger(gain * near_, far_gain * far_) : gain * near_;
     const float seen = smaller(memory, 1.5F * static_cast<float>(count_));
-    return gain * excess_ / (seen * (1.0F - rule.share));
+    return scale / (seen * (1.0F - rule.share));
+  }
+  constexpr void note_distance(const quantile_rule& rule, float away) noexcept {
+    const float part = band * (1.0F - rule.share);
+    const bool inside = away < near_;
+    near_ *= inside ? 1.0F - band_rate * (1.0F - part) : 1.0F + band_rate * part;
+    near_ = within(near_, finest / 2.0F, 1e9F);
   }
 
-  constexpr bool miss(const quantile_rule& rule, float sample, bool stall) noexcept {
+  constexpr void miss(const quantile_rule& rule, float sample, bool stall) noexcept {
     const float above = sample - value_;
     const float one_step = step(rule) * rule.share;
-    excess_ = larger(finest, above > 4.0F * excess_
-                                 ? excess_ * 1.8F
-                                 : (above > excess_ ? excess_ * 1.35F : excess_ / 1.35F));
+    note_distance(rule, above);
+    // The median of the misses' distances, faster where they are far.
+    far_ *= above > 4.0F * far_ ? 1.8F : (above > far_ ? 1.35F : 1.0F / 1.35F);
+    far_ = within(far_, finest, 1e9F);
     if (run_ != 0) peak_ = 0.0F;
     run_ = 0;
     asked_ = 0;
-    if (!stall) {
-      lowest_miss_ = step_ == 0 ? sample : smaller(lowest_miss_, sample);
-      peak_ = larger(peak_, sample);
-      step_ = static_cast<std::uint16_t>(step_ + rule.step_miss);
-      tail_ = static_cast<std::uint16_t>(tail_ + rule.tail_miss);
-      if (step_ >= step_alarm) {
-        // To the least of them; if that was not enough, ahead of where they are going.
-        const bool again = count_ < settling + 16;
-        const float ahead = smaller(3.0F * peak_ - 2.0F * lowest_miss_, 1.5F * lowest_miss_);
-        if (before_ > lowest_miss_ && wary_ < 3) wary_ = (wary_ + 1U) & 15U;
-        jump(again ? ahead : lowest_miss_, (lowest_miss_ - value_) / 8.0F);
-        before_ = 0.0F;
-        return true;
-      }
-      if (sample < 2.0F * before_ && above > (before_ - value_) / 2.0F) {
-        // Soon after a fall, and back where it fell from: the fall was chance, and the next one
-        // must be asked for twice as long.
-        jump(before_, excess_);
-        before_ = 0.0F;
-        asked_ = 0;
-        if (wary_ < 3) wary_ = (wary_ + 1U) & 15U;
-        return true;
-      }
-    }
+    if (!stall && jumps_up(rule, sample, above)) return;
     value_ += smaller(above + finest, one_step);
     if (tail_ >= tail_alarm) {
       tail_ = 0;
       count_ = settling;  // larger steps from here
     }
+  }
+
+  constexpr bool jumps_up(const quantile_rule& rule, float sample, float above) noexcept {
+    lowest_ = step_ == 0 ? sample : smaller(lowest_, sample);
+    peak_ = larger(peak_, sample);
+    step_ = static_cast<std::uint16_t>(step_ + rule.step_miss);
+    tail_ = static_cast<std::uint16_t>(tail_ + rule.tail_miss);
+    if (step_ >= step_alarm * (2U + hasty_) / 2U) {
+      // To the least of them; if that was not enough, ahead of where they are going.
+      const bool again = count_ < settling + 16;
+      const float ahead = smaller(3.0F * peak_ - 2.0F * lowest_, 1.5F * lowest_);
+      if (before_ > lowest_ && wary_ < 3) wary_ = (wary_ + 1U) & 3U;
+      jump(again ? ahead : lowest_, (lowest_ - value_) / 8.0F);
+      before_ = 0.0F;
+      rose_ = 1;
+      return true;
+    }
+    if (sample < 2.0F * before_ && above > (before_ - value_) / 2.0F) {
+      // Soon after a fall, and back where it fell from: the fall was chance, and the next one must
+      // be asked for twice as long.
+      jump(before_, far_);
+      before_ = 0.0F;
+      if (wary_ < 3) wary_ = (wary_ + 1U) & 3U;
+      return true;
+    }
     return false;
   }
 
-  constexpr bool hit(const quantile_rule& rule, float sample, std::uint8_t patience) noexcept {
+  constexpr void hit(const quantile_rule& rule, float sample, std::uint8_t patience) noexcept {
     step_ = step_ > rule.step_hit ? static_cast<std::uint16_t>(step_ - rule.step_hit) : 0;
     tail_ = tail_ > rule.tail_hit ? static_cast<std::uint16_t>(tail_ - rule.tail_hit) : 0;
-    value_ -= smaller(value_ - sample, step(rule) * (1.0F - rule.share));
+    const float below = value_ - sample;
+    value_ -= smaller(below, step(rule) * (1.0F - rule.share));
+    note_distance(rule, below);
     peak_ = run_ == 0 ? sample : larger(peak_, sample);
-    if (++run_ < patience) {
-      if (before_ > 0.0F && count_ > settling + rule.patience) {
-        before_ = 0.0F;  // the fall stands
-        if (wary_ > 0) wary_ = (wary_ - 1U) & 15U;
-      }
-      return false;
+    if (++run_ >= patience) {
+      end_run();
+    } else {
+      forget_jumps(rule);
     }
-    const bool low = value_ - peak_ > 4.0F * excess_ || peak_ < value_ / 2.0F;
-    float& largest = lowest_miss_;  // hit of the runs that ask for a fall; no miss is suspected now
+  }
+
+  // So many hits in a row that their largest tells more than the value does.
+  constexpr void end_run() noexcept {
+    const bool low = value_ - peak_ > 8.0F * near_ || peak_ < value_ / 2.0F;
+    float& largest = lowest_;  // of the runs that ask for a fall; no miss is under suspicion now
     largest = asked_ == 0 ? peak_ : larger(largest, peak_);
-    asked_ = low ? (asked_ + 1U) & 15U : 0U;
-    const bool falls = asked_ >= (1U << wary_);
-    if (falls) {
+    const unsigned asked = low ? asked_ + 1U : 0U;
+    asked_ = asked & 7U;
+    if (asked >= (1U << wary_)) {
       before_ = value_;
-      jump(largest, smaller(excess_, (value_ - largest) / 8.0F));
+      if (rose_ != 0 && hasty_ < 3) hasty_ = (hasty_ + 1U) & 3U;
+      rose_ = 0;
+      jump(largest, smaller(far_, (value_ - largest) / 8.0F));
       asked_ = 0;
     }
     run_ = 0;
     peak_ = 0.0F;
-    return falls;
   }
 
-  constexpr void jump(float to, float excess) noexcept {
+  // A jump that has stood for a while was right, and the next one may come as easily again.
+  constexpr void forget_jumps(const quantile_rule& rule) noexcept {
+    if (before_ > 0.0F && count_ > settling + rule.patience) {
+      before_ = 0.0F;
+      if (wary_ > 0) wary_ = (wary_ - 1U) & 3U;
+    }
+    if (rose_ != 0 && count_ > settling + 4 * rule.patience) {
+      rose_ = 0;
+      if (hasty_ > 0) hasty_ = (hasty_ - 1U) & 3U;
+    }
+  }
+
+  constexpr void jump(float to, float distance) noexcept {
     value_ = to;
-    excess_ = larger(finest, larger(excess, 0.0F));
+    spread_out(distance);
     count_ = settling;
     quiet();
+  }
+  constexpr void spread_out(float distance) noexcept {
+    far_ = larger(finest, distance);
+    near_ = far_ / 2.0F;
   }
   constexpr void quiet() noexcept {
     step_ = tail_ = 0;
@@ -214,24 +252,26 @@ class quantile_tracker {
     peak_ = 0.0F;
   }
 
-  float value_ = 0.0F;   // ns
-  float excess_ = 0.0F;  // ns, typical distance of a miss above the value
-  float peak_ = 0.0F;    // largest hit of this run; while settling the largest of all
-  float lowest_miss_ =
-      0.0F;              // of the run of misses under suspicion; while settling the second largest
-  float before_ = 0.0F;  // the value before the latest fall, for a while
+  float value_ = 0.0F;       // ns
+  float near_ = 0.0F;        // ns, see above
+  float far_ = 0.0F;         // ns, median distance of a miss above the value
+  float peak_ = 0.0F;        // largest of this run; while settling the largest of all
+  float lowest_ = 0.0F;      // of the misses under suspicion; while settling the second largest
+  float before_ = 0.0F;      // the value before the latest fall, for a while
   std::uint16_t count_ = 0;  // saturating; set back by a jump
   std::uint16_t step_ = 0, tail_ = 0;
   std::uint8_t run_ = 0;         // hits in a row
-  unsigned char wary_ : 4 = 0;   // falls that did not stand, lately
-  unsigned char asked_ : 4 = 0;  // runs in a row that asked for a fall
+  unsigned char wary_ : 2 = 0;   // falls that did not stand, lately
+  unsigned char hasty_ : 2 = 0;  // rises that did not
+  unsigned char asked_ : 3 = 0;  // runs in a row that asked for a fall
+  unsigned char rose_ : 1 = 0;   // whether the latest jump was a rise, for a while
 };
 
 /// Learns a quantile of the overshoot by length class, with forgetting, in fixed memory.
 class overshoot_estimator {
  public:
-  /// One for each power of two: below 32 us, below 64 us, … 8.6 s and more.
-  static constexpr std::size_t classes = 20;
+  /// One for each power of two: below 32 us, below 64 us, … 2.1 s and more.
+  static constexpr std::size_t classes = 18;
 
   constexpr explicit overshoot_estimator(double punctuality = 0.98) noexcept : rule_(punctuality) {}
 
