@@ -18,7 +18,6 @@
 #include <punctual/time.hpp>
 #include <punctual/tuning.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -225,7 +224,7 @@ class basic_sleeper {
     planner(wait_kind::callers).woke(asked_, handover, woke);
   }
 
-  /// Measures on purpose, for at most `budget`; see calibration.hpp.
+  /// Measures on purpose, for at most `budget`: include punctual/calibration.hpp to call it.
   calibration calibrate(nanoseconds budget = std::chrono::milliseconds{20}) noexcept;
 
   /// What this sleeper knows without measuring anything, in the same form.
@@ -450,8 +449,8 @@ class basic_sleeper {
         // A clock of coarse steps may show a time before this when the kernel's own is past it: each call
         // then ends at once, so ask for later and later until the clock makes its next step.
         if (stood_still > 0) {
-          plan.until =
-              later(plan.until, nanoseconds{std::int64_t{1000} << std::min(stood_still, 14)});
+          plan.until = later(
+              plan.until, nanoseconds{std::int64_t{1000} << (stood_still < 14 ? stood_still : 14)});
         }
       }
       rearmed = false;
@@ -730,5 +729,3 @@ inline void set_default_tuning(const tuning& how) noexcept { default_tuning.writ
 static_assert(sizeof(thread_sleeper) <= 4096);
 
 }  // namespace punctual
-
-#include <punctual/calibration.hpp>  // defines basic_sleeper::calibrate
