@@ -50,5 +50,7 @@ endif()
 if(PUNCTUAL_BUILD_TESTS)
   add_subdirectory(tests)
   punctual_tests_below("${PROJECT_SOURCE_DIR}" names)
-  file(WRITE "${PROJECT_BINARY_DIR}/tests/other_tests.cmake" "set(other_tests [==[${names}]==])\n")
+  get_property(programs GLOBAL PROPERTY punctual_programs)
+  file(WRITE "${PROJECT_BINARY_DIR}/tests/other_tests.cmake"
+       "set(other_tests [==[${names}]==])\nset(programs [==[${programs}]==])\n")
 endif()

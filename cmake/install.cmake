@@ -27,6 +27,7 @@ install(
 )
 if(TARGET punctual_c)
   list(TRANSFORM c_runtime PREPEND " -l")
+  list(JOIN c_runtime "" c_runtime)
   configure_file(cmake/punctual-c.pc.in punctual-c.pc @ONLY)
   install(
     FILES "${CMAKE_CURRENT_BINARY_DIR}/punctual-c.pc"
