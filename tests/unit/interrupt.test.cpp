@@ -375,7 +375,7 @@ TEST_CASE("a wait inside a handler that interrupts a wait on the same waker", "[
 }
 
 #if defined(__cpp_lib_jthread)
-TEST_CASE("a stop at any time ends the wait as stopped; requested before, it makes no system call",
+TEST_CASE("a stop at any time ends the wait as stopped, and one before it makes no system call",
           "[interrupt][G9]") {
   machine m;
   for (const auto at : {1us, 300us, 936us, 960us, 999us}) {
