@@ -115,7 +115,7 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
     plans.native_cost(system_.running_time() - ran);
     if (after.at <= before.at) return false;
     if (length == nanoseconds{1}) found.shortest_native_wait = between(before.at, after.at);
-    if (after.at - until > -earliest_wake) plans.woke(before.at, until, after.at);
+    if (is_lateness(between(until, after.at))) plans.woke(before.at, until, after.at);
     // Three in a row are a tick of 4 ms or more, fewer a disturbance.
     long_overshoots = after.at - until >= long_tick ? long_overshoots + 1 : 0;
     if (long_overshoots == 3) limit = extended;

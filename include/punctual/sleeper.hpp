@@ -483,7 +483,7 @@ class basic_sleeper {
         } else if (!ended()) {
           if (!moved && ++stood_still >= most_still) did.why = outcome::gave_up;
           const bool stepped = wall && wall_was_stepped(before, after, steadily);
-          if (learning && moved && !stepped && did.overshoot > -earliest_wake) {
+          if (learning && moved && !stepped && is_lateness(did.overshoot)) {
             plans.woke(before.at, plan.until, after.at);
             share();
           }
@@ -673,9 +673,11 @@ class basic_sleeper {
   /// Refused native waits in one wait, before only spinning is left.
   static constexpr int most_refusals = 3;
   static constexpr nanoseconds refused_slice = std::chrono::milliseconds{10};
-  /// A wake-up earlier than this is not the kernel's habit (Windows: up to a tick of 15.6 ms) but a
-  /// fault.
-  static constexpr nanoseconds earliest_wake = std::chrono::milliseconds{20};
+  /// Earlier than 20 ms is not a kernel's habit (Windows: up to a tick of 15.6 ms) but a fault; later
+  /// than a second not its lateness but a suspend or a stop: neither is learned.
+  static constexpr bool is_lateness(nanoseconds overshoot) noexcept {
+    return overshoot > std::chrono::milliseconds{-20} && overshoot <= std::chrono::seconds{1};
+  }
   static constexpr std::uint32_t cost_sampled_every = 64;
   static constexpr std::uint32_t enough_to_share = 64;
 

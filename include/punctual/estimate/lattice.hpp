@@ -33,6 +33,8 @@ enum class tick_rule : std::uint8_t {
 class lattice_estimator {
  public:
   constexpr bool holds() const noexcept { return trusted_; }
+  /// Whether one is followed that predicts well and has not yet done so often enough to be believed.
+  constexpr bool on_probation() const noexcept { return following_ && !trusted_ && steady_ >= 4; }
   /// ns; 0 while nothing holds.
   constexpr nanoseconds period() const noexcept {
     return nanoseconds{trusted_ ? static_cast<std::int64_t>(period_ + 0.5) : 0};
@@ -50,6 +52,7 @@ class lattice_estimator {
     remember(asked, until, woke);
     if (following_) {
       follow(quantile, ring_[newest()]);
+      if (!following_) search(quantile);  // what refuted it may fit another one
     } else if (count_ >= enough && count_ % 2 == 0) {
       search(quantile);
     }
@@ -84,13 +87,16 @@ class lattice_estimator {
 
   /// What to ask the kernel for at `now` so that the wait ends on `t`, not before `first_after(now)`.
   ///
-  /// Aimed half a tick inside what leads to that tick, so that an error of the phase does not matter.
+  /// Aimed well inside what leads to that tick, so that an error of the phase does not matter, and
+  /// not always at the same part of it: a period that is too long by a whole factor shows at once.
   constexpr instant request(instant now, target t) const noexcept {
-    const double half = period_ / 2;
+    const auto salt = static_cast<std::uint64_t>(t.wake.time_since_epoch().count()) / 1021;
+    const double part = static_cast<double>(2 + salt % 5) / 8;  // 1/4 … 3/4
     if (rule_ == tick_rule::at_or_after || rule_ == tick_rule::at_or_after_plus) {
       const double tick = static_cast<double>(t.number - extra_ticks()) * period_;
       const double from = since(now);
-      const double aim = tick - half > from ? tick - half : from + (tick - from) / 4;
+      const double inside = tick - part * period_;
+      const double aim = inside > from ? inside : from + (tick - from) / 4;
       return later(now, whole(larger(aim - from, 1.0)));
     }
     const std::int64_t here = floor_of(since(now) + guard());
@@ -102,7 +108,7 @@ class lattice_estimator {
     }
     // The kernel counts with its own idea of a tick, up to 1 % off: long waits come in two parts.
     if (ticks > 48) ticks -= ticks / 48;
-    return later(now, whole((static_cast<double>(ticks) - 0.5) * period_));
+    return later(now, whole((static_cast<double>(ticks) - part) * period_));
   }
 
   constexpr void reset() noexcept { *this = lattice_estimator{}; }
@@ -308,7 +314,7 @@ class lattice_estimator {
     trusted_ = needed_ == 0;
     doubt_ = 0;
     confirmed_ = 0;
-    steady_ = right[best];
+    steady_ = 3;
     for (std::size_t i = 0; i < n; ++i) follow(quantile, oldest_but(i), false);
   }
 
@@ -379,17 +385,24 @@ class lattice_estimator {
       if (score_[r] > score_[static_cast<std::size_t>(rule_)]) rule_ = static_cast<tick_rule>(r);
     }
     if (doubt_ < doubtful) return true;
-    following_ = trusted_ = false;
-    needed_ = needed_ == 0 ? 8 : static_cast<std::uint8_t>(smaller(needed_ * 2, 128));
+    give_up();
     return false;
+  }
+  // The next one must first predict so many wake-ups, twice as many each time.
+  constexpr void give_up() noexcept {
+    following_ = trusted_ = false;
+    needed_ = needed_ == 0 ? 4 : static_cast<std::uint8_t>(smaller(needed_ * 2, 128));
   }
 
   constexpr void follow(const quantile_rule& quantile, const seen& s, bool judge = true) noexcept {
     if (judge && !certain(s.woke)) {
+      // Too long ago: the phase is taken anew. If that happens all the time, the period is no good.
       base_ = s.woke;
       fraction_ = 0;
       phase_variance_ = 4 * static_cast<double>(jitter_) * static_cast<double>(jitter_);
       covariance_ = 0;
+      doubt_ = static_cast<std::uint8_t>(doubt_ + 4);
+      if (doubt_ >= doubtful) give_up();
       return;
     }
     std::int64_t number = 0;

@@ -137,7 +137,7 @@ class wait_planner {
   constexpr native_plan plan(instant now, instant deadline, nanoseconds may_spin,
                              bool oversubscribed = false) noexcept {
     const nanoseconds left = between(now, deadline);
-    sampling_ = false;
+    sampling_ = aimed_ = false;
     planned_before_ = instant::max();
     if (left <= nanoseconds::zero())
       return {false, deadline, nanoseconds::zero(), margin_reason::learned};
@@ -147,23 +147,26 @@ class wait_planner {
     const margin_reason bound = may_spin >= max_margin_ ? margin_reason::capped
                                 : oversubscribed        ? margin_reason::oversubscribed
                                                         : margin_reason::budget;
-    if (lattice_.holds() && lattice_.certain(now))
-      return on_lattice(now, deadline, may, bound, rest);
-
+    const class_plan learned = by_length(left, may);
+    if (lattice_.holds() && lattice_.certain(now)) {
+      return on_lattice(now, deadline, may, bound, rest, learned);
+    }
     const std::size_t natural = overshoot_estimator::class_of(left - left / 8);
-    for (std::size_t c = overshoot_estimator::class_of(left);; --c) {
-      const nanoseconds length = overshoot_.longest_in(c, left);
-      if (length > native_cost_ && (closed_ >> c & 1U) == 0 && overshoot_.quantile(length) <= may) {
-        if (c < natural && !rest && due_for_sample(natural, left))
-          return sample(now, left, natural);
-        planned_before_ = deadline;
-        return {true, later(now, length), left - length, reason_of(c)};
+    if (learned.length > nanoseconds::zero()) {
+      if (learned.c < natural && !rest && due_for_sample(natural, left)) {
+        return sample(now, left, natural, {});
       }
-      if (c == 0) break;
+      return by_length(now, deadline, learned);
     }
     // No native wait is sure to end in time.
     if (left <= may) {
-      if (!rest && due_for_sample(natural, left)) return sample(now, left, natural);
+      if (!rest && served_) {
+        served_ = false;  // such waits were served until now: look again soon
+        interval_[natural] = skipped_[natural] = 0;
+      }
+      if (!rest && due_for_sample(natural, left)) {
+        return sample(now, left, natural, trial(left, may));
+      }
       return {false, deadline, left, rest ? margin_reason::learned : margin_reason::too_short};
     }
     const nanoseconds margin = smaller(may, overshoot_.quantile(left));
@@ -182,13 +185,17 @@ class wait_planner {
     if (length <= nanoseconds::zero()) return;
     const nanoseconds overshoot = between(until, woke);
     const std::size_t c = overshoot_estimator::class_of(length);
-    overshoot_.learn(length, overshoot, max_margin_, sampling_ || interval_[c] != 0);
     lattice_.learn(overshoot_.rule(), asked, until, woke);
+    if (aimed_) return;  // at a part of a tick: tells nothing of other waits of this length
+    overshoot_.learn(length, overshoot, max_margin_, sampling_ || interval_[c] != 0);
     const bool in_time = woke <= planned_before_;
     if (sampling_) {
-      if (in_time && c + 1 >= sampled_) {
+      if (in_time && (closed_ >> c & 1U) != 0) {
+        closed_ &= ~(1U << c);
+        late_in_a_row_ = most_late_in_a_row - 1;  // one late wait closes it again
+      }
+      if (in_time && (tried_ || c + 1 >= sampled_)) {
         interval_[sampled_] = 1;  // look again at once
-        closed_ &= ~(1U << sampled_);
       } else if (!in_time && interval_[sampled_] <
                                  (overshoot_.tracker_of(sampled_).settled() ? rarest : soon)) {
         ++interval_[sampled_];
@@ -200,7 +207,6 @@ class wait_planner {
       if (late_in_a_row_ >= most_late_in_a_row) {
         late_in_a_row_ = 0;
         closed_ |= 1U << c;
-        interval_[c] = soon;
       }
     }
     sampling_ = false;
@@ -253,29 +259,75 @@ class wait_planner {
     return overshoot_.tracker_of(c).samples() > 0 ? margin_reason::learned : margin_reason::seeded;
   }
 
+  // The longest wait that ends in time by what was learned of its length, and its class.
+  struct class_plan {
+    nanoseconds length{0};  // 0: there is none
+    std::size_t c = 0;
+  };
+  constexpr class_plan by_length(nanoseconds left, nanoseconds may,
+                                 std::uint32_t closed) const noexcept {
+    for (std::size_t c = overshoot_estimator::class_of(left) + 1; c-- > 0;) {
+      const nanoseconds length = overshoot_.longest_in(c, left);
+      if (length > native_cost_ && (closed >> c & 1U) == 0 && overshoot_.quantile(length) <= may) {
+        return {length, c};
+      }
+    }
+    return {};
+  }
+  constexpr class_plan by_length(nanoseconds left, nanoseconds may) const noexcept {
+    return by_length(left, may, closed_);
+  }
+  // Every other sample is the wait that would be made if no class were closed, else the one that was
+  // made last: samples of the whole length say nothing of those, and what a few bad waits have spoilt
+  // must not stay so.
+  constexpr class_plan trial(nanoseconds left, nanoseconds may) noexcept {
+    try_next_ = !try_next_;
+    if (!try_next_) return {};
+    const class_plan open = closed_ != 0 ? by_length(left, may, 0) : class_plan{};
+    if (open.length > nanoseconds::zero()) return open;
+    if (used_ + native_cost_ >= left) return {};
+    return {used_, overshoot_estimator::class_of(used_)};
+  }
+  constexpr native_plan by_length(instant now, instant deadline, class_plan plan) noexcept {
+    const nanoseconds left = between(now, deadline);
+    const nanoseconds asked = varied(plan.length, left - plan.length);
+    planned_before_ = deadline;
+    used_ = plan.length;
+    served_ = true;
+    return {true, later(now, asked), left - asked, reason_of(plan.c)};
+  }
+
   constexpr native_plan on_lattice(instant now, instant deadline, nanoseconds may,
-                                   margin_reason bound, bool rest) noexcept {
+                                   margin_reason bound, bool rest, class_plan learned) noexcept {
     using target = lattice_estimator::target;
     const nanoseconds left = between(now, deadline);
     const target first = lattice_.first_after(now);
     target tick = lattice_.last_before(deadline);
-    margin_reason why = margin_reason::lattice;
-    if (tick.number < first.number || between(now, tick.wake) <= native_cost_) {
-      if (left <= may) {
-        if (rest || ++silent_ < silence()) {
-          return {false, deadline, left, rest ? margin_reason::lattice : margin_reason::too_short};
-        }
-        why = margin_reason::sampling;
-      } else {
-        why = bound;
-      }
-      tick = first;
-    } else if (between(tick.wake, deadline) > may) {
-      tick = lattice_.after(tick);
-      why = bound;
+    const bool too_short = tick.number < first.number || between(now, tick.wake) <= native_cost_;
+    // What was learned of the length before there was a lattice may promise more than ticks can give.
+    // If that is true, there are no ticks; if not, a few late waits teach it so.
+    const nanoseconds margin = too_short ? left : between(tick.wake, deadline);
+    if (learned.length > nanoseconds::zero() &&
+        overshoot_.tracker_of(learned.c).samples() >= few_samples &&
+        left - learned.length + lattice_.period() / 8 < margin) {
+      planned_before_ = deadline;
+      return {true, later(now, learned.length), left - learned.length, margin_reason::learned};
     }
-    const nanoseconds margin = larger(nanoseconds::zero(), between(tick.wake, deadline));
-    return {true, lattice_.request(now, tick), margin, why};
+    aimed_ = true;
+    if (!too_short) {
+      if (margin <= may) return {true, lattice_.request(now, tick), margin, margin_reason::lattice};
+      tick = lattice_.after(tick);
+      return {true, lattice_.request(now, tick), late_or_zero(tick.wake, deadline), bound};
+    }
+    if (left > may)
+      return {true, lattice_.request(now, first), late_or_zero(first.wake, deadline), bound};
+    if (rest || ++silent_ < silence()) {
+      return {false, deadline, left, rest ? margin_reason::lattice : margin_reason::too_short};
+    }
+    return {true, lattice_.request(now, first), nanoseconds::zero(), margin_reason::sampling};
+  }
+  static constexpr nanoseconds late_or_zero(instant wake, instant deadline) noexcept {
+    return longer(nanoseconds::zero(), between(wake, deadline));
   }
 
   // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be. Where
@@ -289,39 +341,56 @@ class wait_planner {
       if (left < longest_ - longest_ / 4) return false;
       interval = natives_ < few_natives ? soon : rarest;
     }
+    if (lattice_.on_probation()) interval = smaller(interval, doubtful);
     if (++skipped_[c] < (1U << interval)) return false;
     skipped_[c] = 0;
     return true;
   }
   // Most of the wait; where that has failed before, also a quarter, a 16th, a 64th of it: a kernel
   // whose lateness grows with the length may serve those.
-  constexpr native_plan sample(instant now, nanoseconds left, std::size_t c) noexcept {
-    const int parts = interval_[c] < rarest ? 0 : 2 * (explored_++ % 4);
-    const nanoseconds length =
-        longer((left - left / 8) / (std::int64_t{1} << parts), nanoseconds{1});
+  constexpr native_plan sample(instant now, nanoseconds left, std::size_t c,
+                               class_plan trial) noexcept {
+    nanoseconds length = trial.length;
+    tried_ = length > nanoseconds::zero();
+    if (!tried_) {
+      const int parts = interval_[c] < rarest ? 0 : 2 * (explored_++ % 4);
+      length = longer((left - left / 8) / (std::int64_t{1} << parts), nanoseconds{1});
+    }
     sampling_ = true;
     sampled_ = static_cast<std::uint8_t>(c);
     planned_before_ = later(now, left);
     return {true, later(now, length), left - length, margin_reason::sampling};
   }
 
-  static constexpr std::uint8_t rarest = 7, soon = 2;  // 2^7 = 128
+  // Ten waits in 256 with longer margins where margins are long: on a loop that is in step with a
+  // kernel's ticks, nothing else would tell that those are there.
+  constexpr nanoseconds varied(nanoseconds length, nanoseconds margin) noexcept {
+    if (margin < worth_varying || ++varied_ >= 10) return length;
+    const nanoseconds by = margin * (varied_ * 3 % 8) / 8;
+    return by < length / 2 ? length - by : length;
+  }
+
+  static constexpr nanoseconds worth_varying = std::chrono::microseconds{200};
+  static constexpr std::uint8_t rarest = 7, soon = 2, doubtful = 4;  // 2^7 = 128
   static constexpr std::uint8_t few_natives = 24, most_late_in_a_row = 6;
-  // Waits too short for the lattice between two native ones: 2, 4, … 256, as predictions come true.
-  constexpr std::uint32_t silence() const noexcept { return 2U << smaller(7, lattice_.steady()); }
+  static constexpr std::uint16_t few_samples = 4;
+  // Waits too short for the lattice between two native ones: 2, 4, … 512, as nothing contradicts.
+  constexpr std::uint32_t silence() const noexcept { return 2U << smaller(8, lattice_.steady()); }
 
   overshoot_estimator overshoot_;
   lattice_estimator lattice_{};
   nanoseconds max_margin_;
   nanoseconds native_cost_{std::chrono::microseconds{5}};
   instant woke_ = instant::min();
-  std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
-  std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
-  nanoseconds longest_{0};    // of the latest waits, fading
+  nanoseconds longest_{0};  // of the latest waits, fading
+  nanoseconds used_{0};     // the latest wait that was planned by its length
   instant planned_before_ = instant::max();
   std::uint32_t closed_ = 0;  // classes, by bit
-  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0, late_in_a_row_ = 0;
-  bool sampling_ = false;
+  std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
+  std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
+  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0, late_in_a_row_ = 0, varied_ = 0;
+  bool served_ = false, try_next_ = false, tried_ = false;
+  bool sampling_ = false, aimed_ = false;
 };
 
 }  // namespace punctual

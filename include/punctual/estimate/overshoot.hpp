@@ -323,7 +323,8 @@ class overshoot_estimator {
     // Each round comes closer where the overshoot depends on the length; the last ones only shorten.
     for (int round = 0; round < 3; ++round) length = within(end - at(c, length), 0.0F, most);
     length = smaller(length, larger(0.0F, end - at(c, length)));
-    return length >= in_ns(from(c)) ? whole(length) : nanoseconds::zero();
+    if (length < in_ns(from(c))) return nanoseconds::zero();
+    return smaller(whole(length), to(c) - nanoseconds{1});  // `to(c)` is of the next class
   }
 
   /// Starts from what another one has learned; the share to stay below remains this one's.
