@@ -61,7 +61,7 @@ options read(int count, char** words) {
       o.frames = punctual::rate{num, den};
     } else {
       std::fprintf(stderr, "usage: game_loop [--rate NUM[/DEN]] [--seconds S] [--hitch]\n");
-      std::exit(2);
+      std::_Exit(2);
     }
   }
   return o;

@@ -66,7 +66,7 @@ void serve(int socket) {
 
 double share_of_late_beats(int messages_a_second, nanoseconds length) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) std::exit(1);
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) std::_Exit(1);
   pollfd file{ends[0], POLLIN, 0};
   const blockers::ppoll_blocker block{&file, 1};
   client other(ends[1], messages_a_second, length);

@@ -1,9 +1,9 @@
 // The sleeping calls that become precise: nanosleep, clock_nanosleep, usleep, sleep, and select,
 // pselect, poll and ppoll where they wait for nothing but the time.
 //
-// Whatever is not such a sleep goes to the system as it came: descriptors, other clocks, no timeout,
-// arguments that the system refuses. So does a length of zero, which programs use to let others
-// run. What is left differs from the system's own in its lateness alone.
+// Whatever is not such a sleep goes to the system as it came: descriptors, other clocks, no
+// timeout, arguments that the system refuses. So does a length of zero, which programs use to let
+// others run. What is left differs from the system's own in its lateness alone.
 #include "tally.hpp"
 #include "wait.hpp"
 

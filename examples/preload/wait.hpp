@@ -5,10 +5,10 @@
 // wait holds all signals back but lets them in where it looks:
 //   - while the kernel holds the thread, in ppoll(2), which lets signals in and says if one came;
 //   - while the thread spins, by asking every few microseconds which signals are pending.
-// No handler runs without the wait noticing. What it cannot have: ppoll does not follow steps of the
-// wall clock, so an absolute wait on that one uses clock_nanosleep(2), and a handler that runs after
-// the kernel has woken the thread, and before it spins, is not noticed; the wait then ends at its
-// deadline, as it would in the C library if the signal had come that much later.
+// No handler runs without the wait noticing. What it cannot have: ppoll does not follow steps of
+// the wall clock, so an absolute wait on that one uses clock_nanosleep(2), and a handler that runs
+// after the kernel has woken the thread, and before it spins, is not noticed; the wait then ends at
+// its deadline, as it would in the C library if the signal had come that much later.
 //
 // Everything here may be unwound by a cancellation inside the ppoll: nothing is noexcept that calls
 // it, and what has to be handed back is handed back by destructors.
@@ -190,8 +190,8 @@ class interruptible_wait {
     return {punctual::native_end::interrupted, 0};
   }
 
-  // While spinning: whether a signal is pending that a handler is for. One that is ignored, or that ends, stops or
-  // continues the process, is let in at once: it ends no sleep.
+  // While spinning: whether a signal is pending that a handler is for. One that is ignored, or that
+  // ends, stops or continues the process, is let in at once: it ends no sleep.
   bool look() noexcept {
     const signals due = signals::pending() & ~open_ & held_back;
     if (due.none()) return false;

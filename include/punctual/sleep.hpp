@@ -1,8 +1,8 @@
 // What most people call: wait until an instant, or for a length, on any chrono clock.
 //
 // Layer L4. Three families with the cost in the name: `sleep_*` blocks and then spins, `block_*`
-// only blocks, `spin_*` only spins. They use the calling thread's own sleeper, so each thread learns
-// for itself; the first wait of a thread starts from what the process knows.
+// only blocks, `spin_*` only spins. They use the calling thread's own sleeper, so each thread
+// learns for itself; the first wait of a thread starts from what the process knows.
 #pragma once
 
 #include <punctual/sleeper.hpp>
@@ -18,7 +18,8 @@ namespace punctual {
 ///                  system call; one more than two kernel ticks past costs less than a clock read.
 /// @return  What the wait did. `late` is in nanoseconds and never negative.
 ///
-/// Guarantee  The deadline's own clock was read at or after it on return, unless `gave_up`: on every
+/// Guarantee  The deadline's own clock was read at or after it on return, unless `gave_up`: on
+/// every
 ///            platform, after every failure.
 /// Errors     None are thrown. If the kernel's timer fails, the rest is waited by other means and
 ///            `error` holds the code.

@@ -446,8 +446,9 @@ class basic_sleeper {
         plan = learning ? plans.plan(before.at, deadline, budget_.available(steadily))
                         : unlearned_plan(plans, before.at, deadline);
         if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
-        // A clock of coarse steps may show a time before this when the kernel's own is past it: each call
-        // then ends at once, so ask for later and later until the clock makes its next step.
+        // A clock of coarse steps may show a time before this when the kernel's own is past it:
+        // each call then ends at once, so ask for later and later until the clock makes its next
+        // step.
         if (stood_still > 0) {
           plan.until = later(
               plan.until, nanoseconds{std::int64_t{1000} << (stood_still < 14 ? stood_still : 14)});
@@ -673,8 +674,8 @@ class basic_sleeper {
   /// Refused native waits in one wait, before only spinning is left.
   static constexpr int most_refusals = 3;
   static constexpr nanoseconds refused_slice = std::chrono::milliseconds{10};
-  /// Earlier than 20 ms is not a kernel's habit (Windows: up to a tick of 15.6 ms) but a fault; later
-  /// than a second not its lateness but a suspend or a stop: neither is learned.
+  /// Earlier than 20 ms is not a kernel's habit (Windows: up to a tick of 15.6 ms) but a fault;
+  /// later than a second not its lateness but a suspend or a stop: neither is learned.
   static constexpr bool is_lateness(nanoseconds overshoot) noexcept {
     return overshoot > std::chrono::milliseconds{-20} && overshoot <= std::chrono::seconds{1};
   }

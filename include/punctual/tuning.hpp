@@ -8,7 +8,8 @@
 
 namespace punctual {
 
-/// Choices of one sleeper. Values out of range are taken as the nearest one in range; NaN as the default.
+/// Choices of one sleeper. Values out of range are taken as the nearest one in range; NaN as the
+/// default.
 struct tuning {
   /// Share of waits whose native part must end before the deadline, 0.5 … 0.9999.
   ///
@@ -33,7 +34,8 @@ struct tuning {
   /// Ask the kernel for its smallest timer slack during native waits; false: leave it as it is.
   bool tighten_slack = true;
 
-  /// The time over which `cpu_budget` holds: at most `cpu_budget * budget_window` of spin can be saved up.
+  /// The time over which `cpu_budget` holds: at most `cpu_budget * budget_window` of spin can be
+  /// saved up.
   static constexpr nanoseconds budget_window = std::chrono::seconds{1};
 
   /// The same with every value in its range.

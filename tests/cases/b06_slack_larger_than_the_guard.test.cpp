@@ -1,5 +1,5 @@
-// Mistake that would live without it: a margin smaller than the kernel's own slack (20 us under 50 us),
-// slack set in another thread than the one that sleeps, one thread's lateness learned by all.
+// Mistake that would live without it: a margin smaller than the kernel's own slack (20 us under 50
+// us), slack set in another thread than the one that sleeps, one thread's lateness learned by all.
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

@@ -1,5 +1,5 @@
-// Mistake that would live without it: the everyday wait spins for most of its length, so that an idle
-// program takes 15 % of a core; or there is no cheap wait beside the precise one.
+// Mistake that would live without it: the everyday wait spins for most of its length, so that an
+// idle program takes 15 % of a core; or there is no cheap wait beside the precise one.
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

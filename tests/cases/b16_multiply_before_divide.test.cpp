@@ -1,4 +1,5 @@
-// Mistake that would live without it: ticks × 10⁹ ÷ frequency in 64 bits, which wraps after 18 s of uptime.
+// Mistake that would live without it: ticks × 10⁹ ÷ frequency in 64 bits, which wraps after 18 s of
+// uptime.
 #include "support/catch.hpp"
 
 #include <punctual/sleeper.hpp>

@@ -1,5 +1,5 @@
-// Mistake that would live without it: "for ever" overflows when added to now, and the wait returns at once,
-// throws, or turns into a hot loop.
+// Mistake that would live without it: "for ever" overflows when added to now, and the wait returns
+// at once, throws, or turns into a hot loop.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 

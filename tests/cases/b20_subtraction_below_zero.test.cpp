@@ -1,5 +1,5 @@
-// Mistake that would live without it: target − now goes below zero and becomes centuries; nanoseconds that
-// land on exactly 10⁹ miss the carry, and the kernel answers EINVAL.
+// Mistake that would live without it: target − now goes below zero and becomes centuries;
+// nanoseconds that land on exactly 10⁹ miss the carry, and the kernel answers EINVAL.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"

@@ -1,5 +1,5 @@
-// Mistake that would live without it: a relative or steady wait that is measured on the settable clock,
-// and lasts an hour when somebody sets the clock back by one.
+// Mistake that would live without it: a relative or steady wait that is measured on the settable
+// clock, and lasts an hour when somebody sets the clock back by one.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"

@@ -1,5 +1,5 @@
-// Mistake that would live without it: floor(start) + length against floor(now), which ends up to a unit
-// early a few per cent of the time.
+// Mistake that would live without it: floor(start) + length against floor(now), which ends up to a
+// unit early a few per cent of the time.
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

@@ -1,5 +1,5 @@
-// Mistake that would live without it: trusting CPUID's word for a counter that differs between cores, and
-// subtracting across a migration without sign.
+// Mistake that would live without it: trusting CPUID's word for a counter that differs between
+// cores, and subtracting across a migration without sign.
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

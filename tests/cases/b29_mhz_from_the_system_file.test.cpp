@@ -1,5 +1,5 @@
-// Mistake that would live without it: the core's frequency, which varies, taken for the counter's, from a
-// file or from CPUID, and never revisited.
+// Mistake that would live without it: the core's frequency, which varies, taken for the counter's,
+// from a file or from CPUID, and never revisited.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/skip.hpp"

@@ -1,4 +1,5 @@
-// Mistake that would live without it: a second of calibration at first use, and again for every object.
+// Mistake that would live without it: a second of calibration at first use, and again for every
+// object.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 

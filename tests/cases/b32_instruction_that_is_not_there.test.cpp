@@ -1,5 +1,5 @@
-// Mistake that would live without it: an optional instruction (rdtscp, tpause, umwait) reached without
-// asking, or a counter read where the kernel makes it fault.
+// Mistake that would live without it: an optional instruction (rdtscp, tpause, umwait) reached
+// without asking, or a counter read where the kernel makes it fault.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/skip.hpp"

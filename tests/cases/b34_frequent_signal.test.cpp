@@ -1,5 +1,6 @@
-// Mistake that would live without it: every interruption starts the full length anew, so that a signal more
-// frequent than the wait makes it endless; or the rest of the wait is lost without a word.
+// Mistake that would live without it: every interruption starts the full length anew, so that a
+// signal more frequent than the wait makes it endless; or the rest of the wait is lost without a
+// word.
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

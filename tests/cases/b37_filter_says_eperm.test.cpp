@@ -1,5 +1,5 @@
-// Mistake that would live without it: an old container filter answers EPERM to a sleeping call, and code
-// that knows only ENOSYS returns without having slept, or asks again every microsecond.
+// Mistake that would live without it: an old container filter answers EPERM to a sleeping call, and
+// code that knows only ENOSYS returns without having slept, or asks again every microsecond.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"

@@ -1,5 +1,6 @@
-// Mistake that would live without it: a user's clock that the host steps by hand, that is coarse, or that runs
-// at a pace of its own, and a loop "sleep a bit, look again" that never ends or looks thousands of times.
+// Mistake that would live without it: a user's clock that the host steps by hand, that is coarse,
+// or that runs at a pace of its own, and a loop "sleep a bit, look again" that never ends or looks
+// thousands of times.
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

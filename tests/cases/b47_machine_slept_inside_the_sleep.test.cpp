@@ -1,5 +1,5 @@
-// Mistake that would live without it: a suspend in the middle of a wait loses its rest, is learned as a sleep
-// error, or skews the counter's rate.
+// Mistake that would live without it: a suspend in the middle of a wait loses its rest, is learned
+// as a sleep error, or skews the counter's rate.
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

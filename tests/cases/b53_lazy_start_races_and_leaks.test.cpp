@@ -1,5 +1,5 @@
-// Mistake that would live without it: first use from several threads races on what is set lazily; objects of
-// a thread outlive it. (Run under the thread sanitizer as well.)
+// Mistake that would live without it: first use from several threads races on what is set lazily;
+// objects of a thread outlive it. (Run under the thread sanitizer as well.)
 #include "support/catch.hpp"
 
 #include <punctual/punctual.hpp>

@@ -1,5 +1,6 @@
-// Every public name once. If this compiles, the names are right; the static_asserts are part of the promises.
-// Mistake that would live without it: an overload that is ambiguous, throws, copies, or was renamed.
+// Every public name once. If this compiles, the names are right; the static_asserts are part of the
+// promises. Mistake that would live without it: an overload that is ambiguous, throws, copies, or
+// was renamed.
 #include <punctual/punctual.hpp>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Mistake that would live without it: a library that uses punctual cannot be loaded into a running program,
-// since its thread state wants a place in the threads that are already there.
+// Mistake that would live without it: a library that uses punctual cannot be loaded into a running
+// program, since its thread state wants a place in the threads that are already there.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/skip.hpp"

@@ -1,5 +1,5 @@
-// Mistake that would live without it: "for ever" that overflows and returns at once, or that burns a core
-// while it waits; a tiny value that is cut to zero.
+// Mistake that would live without it: "for ever" that overflows and returns at once, or that burns
+// a core while it waits; a tiny value that is cut to zero.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 

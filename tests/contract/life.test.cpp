@@ -1,5 +1,5 @@
-// Mistake that would live without it: a library that only works between main's first and last line, in the
-// process that first used it, in the thread that first used it.
+// Mistake that would live without it: a library that only works between main's first and last line,
+// in the process that first used it, in the thread that first used it.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/skip.hpp"

@@ -1,5 +1,6 @@
-// Mistake that would live without it: a wait that ends early on a real kernel, on some clock, after some
-// failure: by a nanosecond or by a second, once in ten thousand. Zero exceptions, whatever the load.
+// Mistake that would live without it: a wait that ends early on a real kernel, on some clock, after
+// some failure: by a nanosecond or by a second, once in ten thousand. Zero exceptions, whatever the
+// load.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"

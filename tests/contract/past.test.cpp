@@ -1,5 +1,5 @@
-// Mistake that would live without it: a past deadline that enters the kernel, as every timed wait of the C
-// library does (about 500 times a clock read), that yields, or that changes errno.
+// Mistake that would live without it: a past deadline that enters the kernel, as every timed wait
+// of the C library does (about 500 times a clock read), that yields, or that changes errno.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"

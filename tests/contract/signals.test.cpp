@@ -1,5 +1,5 @@
-// Mistake that would live without it: a wait that starts anew, or ends, whenever a signal arrives; one
-// that cannot be entered from a handler; a burst after the process was stopped.
+// Mistake that would live without it: a wait that starts anew, or ends, whenever a signal arrives;
+// one that cannot be entered from a handler; a burst after the process was stopped.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 
@@ -101,7 +101,8 @@ TEST_CASE("signals teach the sleeper nothing", "[contract][G3]") {
     for (int i = 0; i < 100; ++i) sleep_for(5ms);
   }
   const nanoseconds after = this_thread_sleeper().margin(5ms);
-  // Other load on the machine may move it, an interruption taken for an overshoot of −4 ms would clear it.
+  // Other load on the machine may move it, an interruption taken for an overshoot of −4 ms would
+  // clear it.
   CHECK(after > before / 4);
   CHECK(after < before * 4 + 200us);
 }

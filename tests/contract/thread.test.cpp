@@ -1,6 +1,6 @@
-// Mistake that would live without it: a wait that leaves the thread changed (timer slack, signal mask,
-// scheduling), acts on a cancellation inside a noexcept frame (which ends the process), allocates or
-// takes a lock on the wait path.
+// Mistake that would live without it: a wait that leaves the thread changed (timer slack, signal
+// mask, scheduling), acts on a cancellation inside a noexcept frame (which ends the process),
+// allocates or takes a lock on the wait path.
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/seccomp.hpp"

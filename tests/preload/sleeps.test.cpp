@@ -483,6 +483,25 @@ TEST_CASE("the longest sleeps are still asleep after a while, and say how much r
   CHECK(now() - from >= 60ms);
 }
 
+TEST_CASE("sleeps of more than a second are not cut short", "[preload][b55]") {
+  nanoseconds from = now();
+  CHECK(usleep(1'000'001) == 0);
+  CHECK(now() - from >= 1'000'001us);
+  const handler alarms(SIGALRM);
+  // What would be left of these in 32 bits, or of their microseconds below a second, is over soon.
+  for (const std::uint64_t length : {std::uint64_t{4'294'967'296}, std::uint64_t{4'294'968'296}}) {
+    alarm_after(60ms);
+    from = now();
+    const timespec whole{static_cast<time_t>(length), 0};
+    CHECK(nanosleep(&whole, nullptr) == -1);
+    CHECK(now() - from >= 60ms);
+  }
+  alarm_after(60ms);
+  from = now();
+  CHECK(usleep(4'294'000'000u) == -1);
+  CHECK(now() - from >= 60ms);
+}
+
 TEST_CASE("waits on descriptors are what they were", "[preload]") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);

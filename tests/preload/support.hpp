@@ -53,8 +53,8 @@ struct sleeping_call {
 
 inline int error_of(int answer) { return answer == 0 ? 0 : errno; }
 
-// While an absolute wait on the wall clock hands over from the kernel to the spin, a handler may run
-// unnoticed; the wait then ends at its deadline.
+// While an absolute wait on the wall clock hands over from the kernel to the spin, a handler may
+// run unnoticed; the wait then ends at its deadline.
 inline const std::vector<sleeping_call>& sleeping_calls() {
   static const std::vector<sleeping_call> all{
       {"nanosleep",

@@ -1,7 +1,7 @@
 // A child process for tests that change their process: filters, namespaces, stops, deaths.
 //
-// The child runs a function and exits with what it returns; it must not use Catch's macros, which count
-// in the wrong process. A child that hangs is killed and reported as such.
+// The child runs a function and exits with what it returns; it must not use Catch's macros, which
+// count in the wrong process. A child that hangs is killed and reported as such.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,9 @@
 // Waits in virtual time without a sleeper: a planner, a kernel model and a spin that is one step.
 //
-// The simulated platform takes a spin in steps of some 50 ns, which is exact and slow. For thousands
-// of hours of waits the spin is a jump here: it ends when the machine's clock first shows the
-// deadline. Everything else is the model's own. Also the planner to compare with, which knows all.
+// The simulated platform takes a spin in steps of some 50 ns, which is exact and slow. For
+// thousands of hours of waits the spin is a jump here: it ends when the machine's clock first shows
+// the deadline. Everything else is the model's own. Also the planner to compare with, which knows
+// all.
 #pragma once
 
 #include <punctual/estimate/margin.hpp>
@@ -58,7 +59,8 @@ class machine {
         low = middle + nanoseconds{1};
       }
     }
-    if (high - began > at_most && precise_(began + at_most) == precise_(began)) high = began + at_most;
+    if (high - began > at_most && precise_(began + at_most) == precise_(began))
+      high = began + at_most;
     time_ = std::max(time_, high);
     return time_ - began;
   }
@@ -130,7 +132,8 @@ class thread {
   punctual::spin_budget budget;
 };
 
-/// Waits as one would who knows the kernel, the phase of its ticks and how its latency is distributed.
+/// Waits as one would who knows the kernel, the phase of its ticks and how its latency is
+/// distributed.
 ///
 /// Takes, again and again, the longest native wait that ends before the deadline if the latency is
 /// the quantile; spins where there is none. Requests are 1 us or longer: no program can hit a
@@ -145,7 +148,8 @@ class informed_thread {
   informed_thread(machine& on, wake_function wake, nanoseconds latency)
       : on_(on), wake_(std::move(wake)), latency_(latency) {}
 
-  /// The latest request whose wake-up comes before the deadline; the deadline itself if there is none.
+  /// The latest request whose wake-up comes before the deadline; the deadline itself if there is
+  /// none.
   ///
   /// A later request never ends a wait sooner, so bisection finds it.
   instant request(instant now, instant deadline) const {
@@ -214,9 +218,10 @@ struct run {
   void finish() {
     std::sort(late.begin(), late.end());
     const auto at = [&](double share) {
-      return late.empty() ? nanoseconds::zero()
-                          : late[std::min(late.size() - 1, static_cast<std::size_t>(
-                                                               share * static_cast<double>(late.size())))];
+      return late.empty()
+                 ? nanoseconds::zero()
+                 : late[std::min(late.size() - 1, static_cast<std::size_t>(
+                                                      share * static_cast<double>(late.size())))];
     };
     late_p50 = at(0.5);
     late_p90 = at(0.9);

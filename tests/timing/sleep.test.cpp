@@ -1,5 +1,5 @@
-// Mistake that would live without it: a wait that is right on simulated kernels and no better than a
-// plain sleep on a real one. The distribution is printed; asserted is only what holds on a busy
+// Mistake that would live without it: a wait that is right on simulated kernels and no better than
+// a plain sleep on a real one. The distribution is printed; asserted is only what holds on a busy
 // two-core guest: never early, a median that is far below the kernel's in the same run (a plain
 // sleep is 50 us or more late, so a tenth of it leaves an order of magnitude), less than half of a
 // core for 1 ms waits, and costs as ratios.
@@ -102,7 +102,8 @@ TEST_CASE("a past deadline costs about a clock read, one long past less", "[timi
   const double near = cost_of([&] { static_cast<void>(sleep_until(steady::now())); }) - read;
   std::printf("clock read %.1f ns, long past %.1f ns (%.2f), just past %.1f ns (%.2f)\n", read,
               past, past / read, near, near / read);
-  // The bench has the figures; here an unoptimised or a disturbed build must pass, a system call must not.
+  // The bench has the figures; here an unoptimised or a disturbed build must pass, a system call
+  // must not.
   CHECK(past < read);
   CHECK(near < 3 * read);
 }

@@ -1,5 +1,5 @@
-// Mistake that would live without it: a wait that ends early after an interruption, an early wake or a
-// refused call; that learns from a disturbance; or that hangs on a clock that does not move.
+// Mistake that would live without it: a wait that ends early after an interruption, an early wake
+// or a refused call; that learns from a disturbance; or that hangs on a clock that does not move.
 #include "support/catch.hpp"
 
 #include <punctual/sleeper.hpp>
@@ -111,7 +111,8 @@ TEST_CASE("a past deadline is answered by clock reads alone", "[sleeper][G2]") {
 
 TEST_CASE("an interrupted wait is re-armed towards the same instant and teaches nothing",
           "[sleeper][G3]") {
-  // Late by a sixteenth: what remains has another margin than the whole, so a new plan would differ.
+  // Late by a sixteenth: what remains has another margin than the whole, so a new plan would
+  // differ.
   machine m;
   std::vector<instant> asked;
   m.world.kernel = [&](const native_request& r) {
@@ -361,7 +362,8 @@ TEST_CASE("a wall-clock step forward ends the wait, a step back prolongs it, nei
   CHECK(m.world.time() - third >= 5s + 2ms);
   CHECK(m.world.time() - third < 5s + 3ms);
 
-  // A hundred steps later the wall clock's margin is what it was: steps were not learned as lateness.
+  // A hundred steps later the wall clock's margin is what it was: steps were not learned as
+  // lateness.
   for (int i = 0; i < 100; ++i) {
     m.world.after(1ms, [&] { m.world.step_wall_clock(50ms); });
     m.sleeper.sleep_until(wall() + 2ms);

@@ -19,8 +19,8 @@
 
 namespace punctual {
 
-/// How a kernel finds the tick that ends a wait; of two that agree with what was seen, the later one
-/// here is believed, since it ends no wait late.
+/// How a kernel finds the tick that ends a wait; of two that agree with what was seen, the later
+/// one here is believed, since it ends no wait late.
 enum class tick_rule : std::uint8_t {
   counted_whole_ms,  ///< ceil(length in whole ms / period) ticks from the last one
   at_or_after,       ///< the first tick at or after the asked instant
@@ -33,11 +33,12 @@ enum class tick_rule : std::uint8_t {
 class lattice_estimator {
  public:
   constexpr bool holds() const noexcept { return trusted_; }
-  /// Whether one is followed that predicts well and has not yet done so often enough to be believed.
+  /// Whether one is followed that predicts well and has not yet done so often enough to be
+  /// believed.
   constexpr bool on_probation() const noexcept { return following_ && !trusted_ && steady_ >= 4; }
   /// ns; 0 while nothing holds.
   constexpr nanoseconds period() const noexcept {
-    return nanoseconds{trusted_ ? static_cast<std::int64_t>(period_ + 0.5) : 0};
+    return nanoseconds{trusted_ ? nearest(period_) : 0};
   }
   constexpr tick_rule rule() const noexcept { return rule_; }
   /// Wake-ups in a row that did not contradict, saturating.
@@ -85,7 +86,8 @@ class lattice_estimator {
   /// The tick after `t`.
   constexpr target after(target t) const noexcept { return at(t.number + 1); }
 
-  /// What to ask the kernel for at `now` so that the wait ends on `t`, not before `first_after(now)`.
+  /// What to ask the kernel for at `now` so that the wait ends on `t`, not before
+  /// `first_after(now)`.
   ///
   /// Aimed well inside what leads to that tick, so that an error of the phase does not matter, and
   /// not always at the same part of it: a period that is too long by a whole factor shows at once.
@@ -114,6 +116,11 @@ class lattice_estimator {
   constexpr void reset() noexcept { *this = lattice_estimator{}; }
 
  private:
+  // The nearest whole number to one that is not negative.
+  static constexpr std::int64_t nearest(double value) noexcept {
+    return (static_cast<std::int64_t>(2 * value) + 1) / 2;
+  }
+
   struct seen {
     instant woke;
     float asked;  // woke - asked, ns
@@ -158,7 +165,8 @@ class lattice_estimator {
   constexpr double latest() const noexcept {
     return static_cast<double>(latency_.value()) - shift();
   }
-  // The tick itself comes before the mean wake-up: within this, it is not known which one is the last.
+  // The tick itself comes before the mean wake-up: within this, it is not known which one is the
+  // last.
   constexpr double guard() const noexcept {
     return smaller(period_ / 8, 30e3 + 2.0 * static_cast<double>(jitter_));
   }
@@ -211,9 +219,10 @@ class lattice_estimator {
       residual[static_cast<std::size_t>(parts)] = found.spread;
       if (found.spread < static_cast<float>(overshoots / 4)) best = smaller(best, found.spread);
     }
-    // Several fit: multiples of the true one, parts of it, and strangers if the waits are regular. Of
-    // those that fit as well as the best, the shortest that tells each wake from its request: one
-    // that is too long would lead to pointless spins, and would never be refuted by what it asks for.
+    // Several fit: multiples of the true one, parts of it, and strangers if the waits are regular.
+    // Of those that fit as well as the best, the shortest that tells each wake from its request:
+    // one that is too long would lead to pointless spins, and would never be refuted by what it
+    // asks for.
     if (best >= 1e9F) return;
     for (int parts = most; parts >= 1; --parts) {
       if (residual[static_cast<std::size_t>(parts)] > 1.5F * best + 1000.0F) continue;
@@ -233,7 +242,8 @@ class lattice_estimator {
         1e9F;  // robust range of the residuals; the initial value says that it does not fit
   };
 
-  // Lays the wakes on multiples of a period, refining it as the distance grows; two may lie elsewhere.
+  // Lays the wakes on multiples of a period, refining it as the distance grows; two may lie
+  // elsewhere.
   constexpr fit fitted(double period, std::size_t n) const noexcept {
     for (std::size_t first = 0; first < 2; ++first) {
       fit f{period, 0, 0, 0, 0, 0, oldest_but(first).woke, 1e9F};
@@ -241,7 +251,7 @@ class lattice_estimator {
       std::array<double, kept> k{}, x{};
       for (std::size_t i = first; i < n && f.in + 2 >= i; ++i) {
         const auto away = static_cast<double>(between(f.from, oldest_but(i).woke).count());
-        const auto number = static_cast<double>(static_cast<std::int64_t>(away / f.period + 0.5));
+        const auto number = static_cast<double>(nearest(away / f.period));
         const double off = away - number * f.period;
         if (off > f.period / 8 || off < -f.period / 8) continue;
         if (number > longest) {
@@ -347,7 +357,8 @@ class lattice_estimator {
     tick = floor_of(asked) + floor_of(length) + 1 + extra;
     return !near_tick(asked, close) && !near_tick(length, length / 512 + 1e3);
   }
-  // The ticks that a length takes once it is rounded up to milliseconds; a hair above a tick is on it.
+  // The ticks that a length takes once it is rounded up to milliseconds; a hair above a tick is on
+  // it.
   constexpr std::int64_t whole_ms(double length) const noexcept {
     const auto ms = static_cast<std::int64_t>((length - 1.0) / 1e6) + 1;
     const double ticks = static_cast<double>(ms) * 1e6 / period_ - close_enough;
@@ -415,7 +426,8 @@ class lattice_estimator {
     if (judge) correct(number, off);
   }
 
-  // A Kalman filter with fading memory over (phase, period); late wake-ups pull no further than usual ones.
+  // A Kalman filter with fading memory over (phase, period); late wake-ups pull no further than
+  // usual ones.
   constexpr void correct(std::int64_t number, double off) noexcept {
     constexpr double fading = 1.005;
     const auto usual = static_cast<double>(jitter_);

@@ -202,7 +202,8 @@ class wait_planner {
       }
     } else {
       interval_[c] = skipped_[c] = 0;
-      // Whatever the margin, they end too late: a kernel's floor. Not again until a sample is in time.
+      // Whatever the margin, they end too late: a kernel's floor. Not again until a sample is in
+      // time.
       late_in_a_row_ = in_time ? std::uint8_t{0} : static_cast<std::uint8_t>(late_in_a_row_ + 1);
       if (late_in_a_row_ >= most_late_in_a_row) {
         late_in_a_row_ = 0;
@@ -277,9 +278,9 @@ class wait_planner {
   constexpr class_plan by_length(nanoseconds left, nanoseconds may) const noexcept {
     return by_length(left, may, closed_);
   }
-  // Every other sample is the wait that would be made if no class were closed, else the one that was
-  // made last: samples of the whole length say nothing of those, and what a few bad waits have spoilt
-  // must not stay so.
+  // Every other sample is the wait that would be made if no class were closed, else the one that
+  // was made last: samples of the whole length say nothing of those, and what a few bad waits have
+  // spoilt must not stay so.
   constexpr class_plan trial(nanoseconds left, nanoseconds may) noexcept {
     try_next_ = !try_next_;
     if (!try_next_) return {};
@@ -304,8 +305,8 @@ class wait_planner {
     const target first = lattice_.first_after(now);
     target tick = lattice_.last_before(deadline);
     const bool too_short = tick.number < first.number || between(now, tick.wake) <= native_cost_;
-    // What was learned of the length before there was a lattice may promise more than ticks can give.
-    // If that is true, there are no ticks; if not, a few late waits teach it so.
+    // What was learned of the length before there was a lattice may promise more than ticks can
+    // give. If that is true, there are no ticks; if not, a few late waits teach it so.
     const nanoseconds margin = too_short ? left : between(tick.wake, deadline);
     if (learned.length > nanoseconds::zero() &&
         overshoot_.tracker_of(learned.c).samples() >= few_samples &&
@@ -330,9 +331,9 @@ class wait_planner {
     return longer(nanoseconds::zero(), between(wake, deadline));
   }
 
-  // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be. Where
-  // a class is new and its neighbours say that it would take twice what is left, the 4th for a start,
-  // soon the 128th, and none of those that a late one before has cut short.
+  // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be.
+  // Where a class is new and its neighbours say that it would take twice what is left, the 4th for
+  // a start, soon the 128th, and none of those that a late one before has cut short.
   constexpr bool due_for_sample(std::size_t c, nanoseconds left) noexcept {
     const bool costly =
         !overshoot_.tracker_of(c).settled() && overshoot_.quantile(left - left / 8) > left;

@@ -1,10 +1,10 @@
 // How late the kernel wakes sleepers: a quantile of the overshoot for each class of wait length.
 //
-// Layer L2. Knows no clock and no system: it is told pairs (length asked for, overshoot) and answers
-// with the overshoot that a given share of the waits of a length stays below. No sample is stored:
-// each class follows its quantile by small steps, which are scaled by how far apart samples lie up
-// there, and jumps when a run of misses or of hits says that the kernel has changed. One sample,
-// however large, moves a quantile by one bounded step.
+// Layer L2. Knows no clock and no system: it is told pairs (length asked for, overshoot) and
+// answers with the overshoot that a given share of the waits of a length stays below. No sample is
+// stored: each class follows its quantile by small steps, which are scaled by how far apart samples
+// lie up there, and jumps when a run of misses or of hits says that the kernel has changed. One
+// sample, however large, moves a quantile by one bounded step.
 #pragma once
 
 #include <punctual/platform/seam.hpp>
@@ -18,7 +18,8 @@
 
 namespace punctual {
 
-/// The smaller, the larger, and the nearest within bounds. <algorithm> alone compiles longer than <chrono>.
+/// The smaller, the larger, and the nearest within bounds. <algorithm> alone compiles longer than
+/// <chrono>.
 template <class T>
 constexpr T smaller(T a, T b) noexcept {
   return b < a ? b : a;
@@ -112,7 +113,8 @@ class quantile_tracker {
   }
 
  private:
-  // Of 600 waits: regret 1 to 2 % on smooth tails at 0.9 … 0.99. 250 had 3 to 7, 800 followed worse.
+  // Of 600 waits: regret 1 to 2 % on smooth tails at 0.9 … 0.99. 250 had 3 to 7, 800 followed
+  // worse.
   static constexpr float memory = 600.0F, gain = 5.0F, far_gain = 2.4F;
   static constexpr float band = 0.7F, band_rate = 0.4F;
   static constexpr float finest = 50.0F;  // ns: below a clock read nothing is worth following
@@ -320,7 +322,8 @@ class overshoot_estimator {
   constexpr nanoseconds longest_in(std::size_t c, nanoseconds left) const noexcept {
     const float end = in_ns(left), most = c + 1 < classes ? in_ns(to(c)) : end;
     float length = smaller(most, end);
-    // Each round comes closer where the overshoot depends on the length; the last ones only shorten.
+    // Each round comes closer where the overshoot depends on the length; the last ones only
+    // shorten.
     for (int round = 0; round < 3; ++round) length = within(end - at(c, length), 0.0F, most);
     length = smaller(length, larger(0.0F, end - at(c, length)));
     if (length < in_ns(from(c))) return nanoseconds::zero();
@@ -343,7 +346,8 @@ class overshoot_estimator {
  private:
   static constexpr std::size_t shortest_width = 15;
   static constexpr nanoseconds shortest{std::int64_t{1} << (shortest_width - 1)};
-  /// Before anything was learned: above Linux's slack of 50 us and its dispatch on a virtual machine.
+  /// Before anything was learned: above Linux's slack of 50 us and its dispatch on a virtual
+  /// machine.
   static constexpr float unknown = 150'000.0F;
 
   static constexpr float in_ns(nanoseconds t) noexcept { return static_cast<float>(t.count()); }
@@ -390,8 +394,8 @@ class overshoot_estimator {
   }
 
   // What the nearest classes with samples say of one without: the line through two of them, between
-  // them or carried on, so that overshoots which grow with the length are neither read off the wrong
-  // class nor learned from nothing.
+  // them or carried on, so that overshoots which grow with the length are neither read off the
+  // wrong class nor learned from nothing.
   constexpr float from_others(std::size_t c, float length) const noexcept {
     const std::size_t below = next_known(c, false), above = next_known(c, true);
     if (below == classes && above == classes) return unknown;
@@ -416,8 +420,8 @@ class overshoot_estimator {
     }
     return classes;
   }
-  // From what was seen at `a`, along the line to `b`: never steeper than in proportion to the length,
-  // and falling no faster than a kernel does that ends no wait before a certain time.
+  // From what was seen at `a`, along the line to `b`: never steeper than in proportion to the
+  // length, and falling no faster than a kernel does that ends no wait before a certain time.
   constexpr float on_line(std::size_t a, std::size_t b, float length) const noexcept {
     const float rise = class_[b].value() - class_[a].value();
     const std::size_t longer_one = larger(a, b);

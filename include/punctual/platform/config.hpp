@@ -22,8 +22,8 @@
 #define PUNCTUAL_GNU_LIKE 0
 #endif
 
-// NOINLINE: called once a wait, would bloat the caller. ALWAYS_INLINE: a past deadline's few instructions,
-// where a call would cost a fifth of the whole.
+// NOINLINE: called once a wait, would bloat the caller. ALWAYS_INLINE: a past deadline's few
+// instructions, where a call would cost a fifth of the whole.
 #if PUNCTUAL_GNU_LIKE
 #define PUNCTUAL_NOINLINE [[gnu::noinline]]
 #define PUNCTUAL_ALWAYS_INLINE [[gnu::always_inline]] inline

@@ -6,7 +6,8 @@
 //
 // A native wait tries clock_nanosleep, then a futex that nobody wakes, then ppoll: filters that
 // refuse one usually allow another. libc's nanosleep and usleep make the first of these calls, so
-// they are no fallback. A call that says it slept and did not counts as refused. The chain has no memory: a refused call costs about 0.1 us a wait.
+// they are no fallback. A call that says it slept and did not counts as refused. The chain has no
+// memory: a refused call costs about 0.1 us a wait.
 //
 // Source: clock_nanosleep(2), futex(2), ppoll(2), prctl(2) PR_SET_TIMERSLACK and PR_GET_TSC.
 #pragma once
@@ -116,7 +117,8 @@ class linux_platform {
     const clockid_t clock = on == clock_kind::monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME;
     int first = Calls::clock_nanosleep(clock, to_time(until.time_since_epoch()));
     if (first == 0) {
-      // A kernel never wakes early; a tracer or a filter that says "slept" at once would make a hot loop.
+      // A kernel never wakes early; a tracer or a filter that says "slept" at once would make a hot
+      // loop.
       const instant seen = now(on);
       if (seen >= until || until - seen < std::chrono::milliseconds{1}) {
         return {native_end::woke, 0};

@@ -67,8 +67,8 @@ struct platform_facts {
 /// What every class above this layer asks of a system.
 ///
 /// `now`          the precise clock
-/// `coarse_now`   a cheaper clock, never ahead of the precise one; the precise one where there is none
-/// `block_until`  one native wait to an absolute instant; may end early or be interrupted
+/// `coarse_now`   a cheaper clock, never ahead of the precise one; the precise one where there is
+/// none `block_until`  one native wait to an absolute instant; may end early or be interrupted
 /// `park_until`   the same, ended also by `unpark(word)` once the word differs from `expected`
 /// `unpark`       ends every native wait that is parked on the word; `signal_safe_unpark` says
 ///                whether a signal handler may call it

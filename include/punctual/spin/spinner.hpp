@@ -23,8 +23,8 @@ struct clock_sample {
 /// The counter's rate, measured against the clock and refined at every native wait.
 ///
 /// Never read from the system or from CPUID: those name the core's frequency, or nothing at all.
-/// An error of 0.1 % costs 2 ns a lap, so the rate needs no long calibration; what would be harmful,
-/// a rate that is wrong by much, is bounded by the spinner's count of reads.
+/// An error of 0.1 % costs 2 ns a lap, so the rate needs no long calibration; what would be
+/// harmful, a rate that is wrong by much, is bounded by the spinner's count of reads.
 class counter_rate {
  public:
   /// Ticks per nanosecond; 0 while unknown.
@@ -113,8 +113,9 @@ clock_sample look(const P& system, clock_kind on, bool counter_usable) noexcept 
 
 /// How a spin ended.
 enum class spin_end : std::uint8_t {
-  reached,  ///< the clock was read at or after the deadline
-  stalled,  ///< the clock stood still for too long: it has steps that a spin cannot use, or it is dead
+  reached,   ///< the clock was read at or after the deadline
+  stalled,   ///< the clock stood still for too long: it has steps that a spin cannot use, or it is
+             ///< dead
   set_back,  ///< the clock was stepped back: there is more to wait than a spin is for
   ended      ///< the caller's condition became true
 };

@@ -1,6 +1,7 @@
-// Mistake that would live without it: an error of the kernel taken for another (a refusal retried for
-// ever as an interruption, an interruption taken for a wake-up), or a thread handed back with its timer
-// slack or errno changed. Every answer of the kernel is forged here, by a policy of raw calls.
+// Mistake that would live without it: an error of the kernel taken for another (a refusal retried
+// for ever as an interruption, an interruption taken for a wake-up), or a thread handed back with
+// its timer slack or errno changed. Every answer of the kernel is forged here, by a policy of raw
+// calls.
 #include "support/catch.hpp"
 
 #include <punctual/platform/linux.hpp>

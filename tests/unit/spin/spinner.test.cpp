@@ -1,5 +1,6 @@
 // Mistake that would live without it: a spin that believes the counter. It would end early on one
-// that runs fast, never on one that stops or goes back, and milliseconds late on one that runs slow.
+// that runs fast, never on one that stops or goes back, and milliseconds late on one that runs
+// slow.
 #include "support/catch.hpp"
 
 #include <punctual/spin/spinner.hpp>

@@ -1,8 +1,8 @@
 // The x86 processor: time-stamp counter and pause.
 //
 // Layer L0. Detection is apart from reading: `counter_facts` asks CPUID whether there is a counter,
-// `counter` only reads. RDTSC, not RDTSCP: hypervisors hide the latter (CPUID says so on one of this
-// project's machines although the instruction runs). Ordering does not matter to a spin that
+// `counter` only reads. RDTSC, not RDTSCP: hypervisors hide the latter (CPUID says so on one of
+// this project's machines although the instruction runs). Ordering does not matter to a spin that
 // confirms on the clock. Whether the counter keeps a constant rate is not asked here: the spinner
 // trusts it for a few microseconds at a time.
 //
@@ -23,7 +23,8 @@
 
 namespace punctual::processor {
 
-// 0: not asked yet; 1: there is one; 2: there is none. CPUID leaves the guest: asked once a process.
+// 0: not asked yet; 1: there is one; 2: there is none. CPUID leaves the guest: asked once a
+// process.
 inline constinit std::atomic<int> counter_seen{0};
 
 /// Says whether this processor reports a time-stamp counter.

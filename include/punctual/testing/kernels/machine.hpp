@@ -42,24 +42,24 @@ struct ideal {
 
 /// The machine with this dispatch latency.
 template <kernel_like Model>
-machine<Model> with_latency(latency dispatch, machine<Model> on) {
-  on.around.dispatch = std::move(dispatch);
+machine<Model> with_latency(const latency& dispatch, machine<Model> on) {
+  on.around.dispatch = dispatch;
   return on;
 }
 template <kernel_like Model>
-machine<Model> with_latency(latency dispatch, Model model) {
-  return with_latency(std::move(dispatch), machine<Model>{std::move(model)});
+machine<Model> with_latency(const latency& dispatch, Model model) {
+  return with_latency(dispatch, machine<Model>{std::move(model)});
 }
 
 /// The machine with these other interrupts.
 template <kernel_like Model>
-machine<Model> with_interrupts(interrupts others, machine<Model> on) {
-  on.around.others = std::move(others);
+machine<Model> with_interrupts(const interrupts& others, machine<Model> on) {
+  on.around.others = others;
   return on;
 }
 template <kernel_like Model>
-machine<Model> with_interrupts(interrupts others, Model model) {
-  return with_interrupts(std::move(others), machine<Model>{std::move(model)});
+machine<Model> with_interrupts(const interrupts& others, Model model) {
+  return with_interrupts(others, machine<Model>{std::move(model)});
 }
 
 /// Makes the simulated machine run this kernel: its wake-ups, its clocks, and what they cost.
