@@ -38,7 +38,7 @@ class lattice_estimator {
   constexpr bool on_probation() const noexcept { return following_ && !trusted_ && steady_ >= 4; }
   /// ns; 0 while nothing holds.
   constexpr nanoseconds period() const noexcept {
-    return nanoseconds{trusted_ ? nearest(period_) : 0};
+    return nanoseconds{trusted_ ? rounded(period_) : 0};
   }
   constexpr tick_rule rule() const noexcept { return rule_; }
   /// Wake-ups in a row that did not contradict, saturating.
@@ -117,7 +117,7 @@ class lattice_estimator {
 
  private:
   // The nearest whole number to one that is not negative.
-  static constexpr std::int64_t nearest(double value) noexcept {
+  static constexpr std::int64_t rounded(double value) noexcept {
     return (static_cast<std::int64_t>(2 * value) + 1) / 2;
   }
 
@@ -251,7 +251,7 @@ class lattice_estimator {
       std::array<double, kept> k{}, x{};
       for (std::size_t i = first; i < n && f.in + 2 >= i; ++i) {
         const auto away = static_cast<double>(between(f.from, oldest_but(i).woke).count());
-        const auto number = static_cast<double>(nearest(away / f.period));
+        const auto number = static_cast<double>(rounded(away / f.period));
         const double off = away - number * f.period;
         if (off > f.period / 8 || off < -f.period / 8) continue;
         if (number > longest) {
