@@ -29,7 +29,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -400,7 +399,7 @@ std::string to_text(const basic_pacer<P>& p) {
   const auto policy = p.policy() == missed::skip    ? "skip"
                       : p.policy() == missed::burst ? "burst"
                                                     : "rephase";
-  const auto milli = static_cast<std::uint64_t>(std::llround(p.achieved_hertz() * 1000));
+  const auto milli = (static_cast<std::uint64_t>(p.achieved_hertz() * 2000) + 1) / 2;
   return "pacer " + to_text(p.current_rate()) + ", " + policy + ": achieved " +
          std::to_string(milli / 1000) + '.' + std::to_string(1000 + milli % 1000).substr(1) +
          " Hz; dropped " + std::to_string(p.dropped()) + ", at most " +
