@@ -49,6 +49,11 @@ class machine {
   /// Spins until the clock shows `deadline`, or for `at_most` where it stands still.
   nanoseconds spin(instant deadline, nanoseconds at_most = nanoseconds::max()) {
     const instant began = time_;
+    if (time_ < deadline && precise_(deadline) == deadline &&
+        precise_(deadline - nanoseconds{1}) < deadline) {
+      time_ = deadline;
+      return time_ - began;
+    }
     instant low = time_, high = std::max(time_, deadline);
     while (precise_(high) < deadline) high += std::max<nanoseconds>(high - low, nanoseconds{100});
     while (low < high) {  // the first true time at which it is shown
@@ -198,7 +203,7 @@ class informed_thread {
   nanoseconds latency_;
 };
 
-/// What a loop of waits did.
+/// What a loop of waits did. Lateness is that of waits which began before their deadline.
 struct run {
   double spin_share = 0, native_a_wait = 0, past_share = 0;
   nanoseconds late_p50{0}, late_p90{0}, late_p99{0}, late_most{0};
@@ -211,9 +216,12 @@ struct run {
     spun += did.spun;
     waited += did.took;
     native_a_wait += did.native;
-    if (did.past) past_share += 1;
     if (did.late < nanoseconds::zero()) ++early;
-    late.push_back(did.late);
+    if (did.past) {
+      past_share += 1;
+    } else {
+      late.push_back(did.late);
+    }
   }
   void finish() {
     std::sort(late.begin(), late.end());

@@ -168,7 +168,7 @@ class lattice_estimator {
   // The tick itself comes before the mean wake-up: within this, it is not known which one is the
   // last.
   constexpr double guard() const noexcept {
-    return smaller(period_ / 8, 30e3 + 2.0 * static_cast<double>(jitter_));
+    return smaller(period_ / 8, 20e3 + 2.0 * static_cast<double>(jitter_));
   }
 
   constexpr std::size_t newest() const noexcept { return (next_ + kept - 1) % kept; }
@@ -303,10 +303,14 @@ class lattice_estimator {
     latency_ = quantile_tracker{};
     score_ = {};
     std::array<std::uint8_t, rules> right{}, wrong{};
+    std::uint8_t elsewhere = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const seen& s = oldest_but(i);
       std::int64_t number = 0;
-      if (!on_tick(s, number)) continue;
+      if (!on_tick(s, number)) {
+        ++elsewhere;
+        continue;
+      }
       for (std::size_t r = 0; r < rules; ++r) {
         std::int64_t expected = 0;
         if (!predicted(static_cast<tick_rule>(r), s, expected)) continue;
@@ -318,7 +322,7 @@ class lattice_estimator {
       score_[r] = static_cast<std::int8_t>(larger(0, right[r] - 3 * wrong[r]));
       if (score_[r] >= score_[best]) best = r;
     }
-    if (right[best] < 4 + wrong[best] || wrong[best] > 1) return;
+    if (right[best] < 4 + 2 * (wrong[best] + elsewhere)) return;
     rule_ = static_cast<tick_rule>(best);
     following_ = true;
     trusted_ = needed_ == 0;

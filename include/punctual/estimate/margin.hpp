@@ -137,12 +137,15 @@ class wait_planner {
   constexpr native_plan plan(instant now, instant deadline, nanoseconds may_spin,
                              bool oversubscribed = false) noexcept {
     const nanoseconds left = between(now, deadline);
-    sampling_ = aimed_ = false;
+    sampling_ = aimed_ = contest_ = false;
     planned_before_ = instant::max();
     if (left <= nanoseconds::zero())
       return {false, deadline, nanoseconds::zero(), margin_reason::learned};
     const bool rest = now == woke_;  // of a wait that has had a native wait already
     if (!rest) longest_ = longer(left, longest_ - longest_ / 16);
+    // A sample that ended late has cut this wait short: another one would do the same to the next.
+    const bool cut_short = cut_short_;
+    if (!rest) cut_short_ = false;
     const nanoseconds may = smaller(may_spin, max_margin_);
     const margin_reason bound = may_spin >= max_margin_ ? margin_reason::capped
                                 : oversubscribed        ? margin_reason::oversubscribed
@@ -151,20 +154,21 @@ class wait_planner {
     if (lattice_.holds() && lattice_.certain(now)) {
       return on_lattice(now, deadline, may, bound, rest, learned);
     }
+    lost_ = 0;
     const std::size_t natural = overshoot_estimator::class_of(left - left / 8);
     if (learned.length > nanoseconds::zero()) {
-      if (learned.c < natural && !rest && due_for_sample(natural, left)) {
+      if (learned.c < natural && !rest && due_for_sample(natural, left, cut_short)) {
         return sample(now, left, natural, {});
       }
       return by_length(now, deadline, learned);
     }
     // No native wait is sure to end in time.
     if (left <= may) {
-      if (!rest && served_) {
+      if (!rest && served_ && !cut_short) {
         served_ = false;  // such waits were served until now: look again soon
         interval_[natural] = skipped_[natural] = 0;
       }
-      if (!rest && due_for_sample(natural, left)) {
+      if (!rest && due_for_sample(natural, left, cut_short)) {
         return sample(now, left, natural, trial(left, may));
       }
       return {false, deadline, left, rest ? margin_reason::learned : margin_reason::too_short};
@@ -189,6 +193,8 @@ class wait_planner {
     if (aimed_) return;  // at a part of a tick: tells nothing of other waits of this length
     overshoot_.learn(length, overshoot, max_margin_, sampling_ || interval_[c] != 0);
     const bool in_time = woke <= planned_before_;
+    cut_short_ = !in_time;
+    if (contest_) lost_ = in_time ? std::uint8_t{0} : static_cast<std::uint8_t>(lost_ + 1);
     if (sampling_) {
       if (in_time && (closed_ >> c & 1U) != 0) {
         closed_ &= ~(1U << c);
@@ -308,10 +314,11 @@ class wait_planner {
     // What was learned of the length before there was a lattice may promise more than ticks can
     // give. If that is true, there are no ticks; if not, a few late waits teach it so.
     const nanoseconds margin = too_short ? left : between(tick.wake, deadline);
-    if (learned.length > nanoseconds::zero() &&
+    if (learned.length > nanoseconds::zero() && lost_ < most_lost &&
         overshoot_.tracker_of(learned.c).samples() >= few_samples &&
         left - learned.length + lattice_.period() / 8 < margin) {
       planned_before_ = deadline;
+      contest_ = true;
       return {true, later(now, learned.length), left - learned.length, margin_reason::learned};
     }
     aimed_ = true;
@@ -334,7 +341,8 @@ class wait_planner {
   // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be.
   // Where a class is new and its neighbours say that it would take twice what is left, the 4th for
   // a start, soon the 128th, and none of those that a late one before has cut short.
-  constexpr bool due_for_sample(std::size_t c, nanoseconds left) noexcept {
+  constexpr bool due_for_sample(std::size_t c, nanoseconds left, bool cut_short) noexcept {
+    if (cut_short) return false;
     const bool costly =
         !overshoot_.tracker_of(c).settled() && overshoot_.quantile(left - left / 8) > left;
     std::uint8_t interval = interval_[c];
@@ -373,7 +381,7 @@ class wait_planner {
 
   static constexpr nanoseconds worth_varying = std::chrono::microseconds{200};
   static constexpr std::uint8_t rarest = 7, soon = 2, doubtful = 4;  // 2^7 = 128
-  static constexpr std::uint8_t few_natives = 24, most_late_in_a_row = 6;
+  static constexpr std::uint8_t few_natives = 24, most_late_in_a_row = 6, most_lost = 3;
   static constexpr std::uint16_t few_samples = 4;
   // Waits too short for the lattice between two native ones: 2, 4, … 512, as nothing contradicts.
   constexpr std::uint32_t silence() const noexcept { return 2U << smaller(8, lattice_.steady()); }
@@ -389,9 +397,10 @@ class wait_planner {
   std::uint32_t closed_ = 0;  // classes, by bit
   std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
   std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
-  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0, late_in_a_row_ = 0, varied_ = 0;
-  bool served_ = false, try_next_ = false, tried_ = false;
-  bool sampling_ = false, aimed_ = false;
+  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0, late_in_a_row_ = 0, varied_ = 0,
+               lost_ = 0;
+  bool served_ = false, try_next_ = false, tried_ = false, cut_short_ = false;
+  bool sampling_ = false, aimed_ = false, contest_ = false;
 };
 
 }  // namespace punctual
