@@ -3,9 +3,10 @@
 //   replay_loops [--check] [--phases N] [--everything]
 //
 // The informed planner knows the model, the phase of its ticks and how its latency is distributed,
-// not each draw. Without --check the peers' rules run beside both, at 60 Hz. Virtual time only. With --check it fails
-// where our spin is more than 3 points above the informed one's or our p99 lateness 1 us beyond the
-// latency's spread, where a wait is early, and where the default budget does not hold.
+// not each draw. Without --check the peers' rules run beside both, at 60 Hz. Virtual time only.
+// With --check it fails where our spin is more than 3 points above the informed one's or our p99
+// lateness 1 us beyond the latency's spread, where a wait is early, and where the default budget
+// does not hold.
 // smoke: --check
 #include "replay/loops.hpp"
 

@@ -112,7 +112,7 @@ inline const std::vector<nanoseconds>& drawn_latencies() {
   }();
   return drawn;
 }
-/// The same, over and over, begun somewhere else for each phase; a draw costs more than a whole wait.
+/// The same, over and over, begun elsewhere for each phase: a draw costs more than a whole wait.
 inline sim::latency idle_latency(std::uint64_t seed) {
   return sim::latency([next = static_cast<std::size_t>(seed * 1009)](sim::generator&) mutable {
     return drawn_latencies()[next++ % drawn_latencies().size()];
