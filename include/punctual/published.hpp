@@ -99,8 +99,6 @@ class published {
     return newest != 0 && newest % slots == at;
   }
 
-  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
-
   std::atomic<std::uint32_t> newest_{0};
   std::array<slot, slots> slots_{};
 };
