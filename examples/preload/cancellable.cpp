@@ -16,13 +16,11 @@ long wait_open(std::int64_t (&left)[2], const std::uint64_t& open) {
 #else
   constexpr long number = SYS_ppoll;
 #endif
-  const int kept = errno;
   int type;
   pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
   long answer = syscall(number, nullptr, 0UL, left, &open, sizeof open);
   pthread_setcanceltype(type, nullptr);
   if (answer != 0) answer = -errno;
-  errno = kept;
   return answer;
 }
 

@@ -297,6 +297,25 @@ TEST_CASE("replaced calls still sleep where a filter refuses what they wait with
       alarm_after(10ms);
       const nanoseconds from = now();
       if (usleep(900'000) != -1 || errno != EINTR || now() - from > 800ms) return 2;
+      signal(SIGALRM, SIG_IGN);
+      alarm_after(5ms);
+      if (usleep(20'000) != 0) return 4;
+      // Where nothing blocks all of it is spun: a cancellation waits for the end of that.
+      for (const int type : {PTHREAD_CANCEL_DEFERRED, PTHREAD_CANCEL_ASYNCHRONOUS}) {
+        pthread_t thread{};
+        pthread_create(
+            &thread, nullptr,
+            [](void* wanted) -> void* {
+              pthread_setcanceltype(*static_cast<const int*>(wanted), nullptr);
+              for (;;) usleep(20'000);
+            },
+            const_cast<int*>(&type));
+        usleep(50'000);
+        pthread_cancel(thread);
+        void* answer = nullptr;
+        pthread_join(thread, &answer);
+        if (answer != PTHREAD_CANCELED) return 3;
+      }
       return 0;
     });
     if (code == 77) return support::skip("no system-call filter may be installed here");
