@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
+#include <limits>
 
 #include <linux/futex.h>
 #include <sys/prctl.h>
@@ -42,53 +43,81 @@ struct linux_calls {
   }
 
   static int clock_nanosleep(clockid_t clock, const time& until) noexcept {
-#if defined(SYS_clock_nanosleep_time64)
-    return raw(SYS_clock_nanosleep_time64, clock, TIMER_ABSTIME, &until, nullptr);
-#else
-    return raw(SYS_clock_nanosleep, clock, TIMER_ABSTIME, &until, nullptr);
-#endif
+    return timed(sleep_numbers, until, [&](long number, void* t) noexcept {
+      return raw(number, clock, TIMER_ABSTIME, t, nullptr);
+    });
   }
 
   static int futex_wait(const park_word& word, std::uint32_t expected, clockid_t clock,
                         const time& until) noexcept {
     const int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG |
                           (clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0);
-#if defined(SYS_futex_time64)
-    return raw(SYS_futex_time64, &word, operation, expected, &until, nullptr,
-               FUTEX_BITSET_MATCH_ANY);
-#else
-    return raw(SYS_futex, &word, operation, expected, &until, nullptr, FUTEX_BITSET_MATCH_ANY);
-#endif
+    return timed(futex_numbers, until, [&](long number, void* t) noexcept {
+      return raw(number, &word, operation, expected, t, nullptr, FUTEX_BITSET_MATCH_ANY);
+    });
   }
 
   static int futex_wake(const park_word& word, int count) noexcept {
-#if defined(SYS_futex_time64)
-    return raw(SYS_futex_time64, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, nullptr, nullptr,
-               0);
-#else
-    return raw(SYS_futex, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, nullptr, nullptr, 0);
-#endif
+    const long number = futex_numbers.older != none ? futex_numbers.older : futex_numbers.wide;
+    return raw(number, &word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, nullptr, nullptr, 0);
   }
 
   static int ppoll(const time& left) noexcept {
-    time copy = left;  // the kernel writes the rest back
-#if defined(SYS_ppoll_time64)
-    return raw(SYS_ppoll_time64, nullptr, 0UL, &copy, nullptr, 0UL);
-#else
-    return raw(SYS_ppoll, nullptr, 0UL, &copy, nullptr, 0UL);
-#endif
+    return timed(poll_numbers, left, [](long number, void* t) noexcept {
+      return raw(number, nullptr, 0UL, t, nullptr, 0UL);
+    });
   }
 
-  static int prctl(int option, unsigned long argument) noexcept {
-    return raw(SYS_prctl, option, argument, 0UL, 0UL, 0UL);
+  /// Answers a whole `long`: a slack may be larger than an int.
+  static long prctl(int option, unsigned long argument) noexcept {
+    return raw<long>(SYS_prctl, option, argument, 0UL, 0UL, 0UL);
   }
 
  private:
-  template <class... Arguments>
-  static int raw(long number, Arguments... arguments) noexcept {
+  // A call's number with 64-bit seconds, and where a process of 32 bits has another, that one.
+  struct numbers {
+    long wide;
+    long older;
+  };
+  static constexpr long none = -1;
+#if defined(SYS_futex_time64) && defined(SYS_futex)
+  static constexpr numbers sleep_numbers{SYS_clock_nanosleep_time64, SYS_clock_nanosleep};
+  static constexpr numbers futex_numbers{SYS_futex_time64, SYS_futex};
+  static constexpr numbers poll_numbers{SYS_ppoll_time64, SYS_ppoll};
+#elif defined(SYS_futex_time64)
+  static constexpr numbers sleep_numbers{SYS_clock_nanosleep_time64, none};
+  static constexpr numbers futex_numbers{SYS_futex_time64, none};
+  static constexpr numbers poll_numbers{SYS_ppoll_time64, none};
+#else
+  static constexpr numbers sleep_numbers{SYS_clock_nanosleep, none};
+  static constexpr numbers futex_numbers{SYS_futex, none};
+  static constexpr numbers poll_numbers{SYS_ppoll, none};
+#endif
+
+  struct older_time {
+    long seconds;
+    long nanoseconds;
+  };
+
+  // Kernels before 5.1 do not know the wide calls, and filters of their time refuse them.
+  template <class Call>
+  static int timed(numbers call, const time& t, Call make) noexcept {
+    time copy = t;  // some calls write the rest back
+    const int answer = make(call.wide, &copy);
+    const bool refused =
+        answer < 0 && answer != -EINTR && answer != -ETIMEDOUT && answer != -EAGAIN;
+    if (!refused || call.older == none) return answer;
+    constexpr std::int64_t most = std::numeric_limits<long>::max();
+    older_time older{static_cast<long>(t.seconds < most ? t.seconds : most),
+                     static_cast<long>(t.nanoseconds)};
+    return make(call.older, &older);
+  }
+
+  template <class Answer = int, class... Arguments>
+  static Answer raw(long number, Arguments... arguments) noexcept {
     const int kept = errno;
     const long answer = ::syscall(number, arguments...);
-    const int result = answer == -1 ? -errno : static_cast<int>(answer);
+    const auto result = static_cast<Answer>(answer == -1 ? -errno : answer);
     errno = kept;
     return result;
   }
@@ -133,8 +162,11 @@ class linux_platform {
 
     const instant seen = now(on);
     if (seen >= until) return {native_end::woke, -first};
-    const int third = Calls::ppoll(to_time(until - seen));
-    if (third == -EINTR) return {native_end::interrupted, -first};
+    // Relative, so a step of the wall clock would go unnoticed in a long one.
+    const nanoseconds rest = until - seen;
+    const bool all = on == clock_kind::monotonic || rest <= unstepped;
+    const int third = Calls::ppoll(to_time(all ? rest : unstepped));
+    if (third == -EINTR || (third == 0 && !all)) return {native_end::interrupted, -first};
     return {third == 0 ? native_end::woke : native_end::refused, -first};
   }
 
@@ -153,8 +185,10 @@ class linux_platform {
   static counter_support counter_facts() noexcept {
 #if PUNCTUAL_CPU_X86
     // The kernel writes an int where the argument points to.
-    int permission = PR_TSC_ENABLE;
-    Calls::prctl(PR_GET_TSC, reinterpret_cast<unsigned long>(&permission));
+    int permission = 0;
+    if (Calls::prctl(PR_GET_TSC, reinterpret_cast<unsigned long>(&permission)) < 0) {
+      return {false, "the kernel does not say whether counter reads fault here"};
+    }
     if (permission != PR_TSC_ENABLE) return {false, "the kernel makes counter reads fault here"};
 #endif
     return processor::counter_facts();
@@ -165,7 +199,10 @@ class linux_platform {
 
   /// CPU time of the calling thread. Cost: a system call, about 0.2 us.
   static nanoseconds running_time() noexcept {
-    return Calls::clock_gettime(CLOCK_THREAD_CPUTIME_ID).time_since_epoch();
+    const int kept = errno;  // a filter may refuse this one
+    const nanoseconds used = Calls::clock_gettime(CLOCK_THREAD_CPUTIME_ID).time_since_epoch();
+    errno = kept;
+    return used;
   }
 
   static platform_facts facts() noexcept {
@@ -181,7 +218,7 @@ class linux_platform {
    public:
     explicit tightened_slack(slack how) noexcept {
       if (how == slack::as_is) return;
-      const int before = Calls::prctl(PR_GET_TIMERSLACK, 0);
+      const long before = Calls::prctl(PR_GET_TIMERSLACK, 0);
       if (before > worth_tightening && Calls::prctl(PR_SET_TIMERSLACK, 1) == 0) before_ = before;
     }
     ~tightened_slack() {
@@ -191,9 +228,11 @@ class linux_platform {
     tightened_slack& operator=(const tightened_slack&) = delete;
 
    private:
-    static constexpr int worth_tightening = 1000;  // ns
-    int before_ = 0;
+    static constexpr long worth_tightening = 1000;  // ns
+    long before_ = 0;
   };
+
+  static constexpr nanoseconds unstepped = std::chrono::seconds{1};
 
   static typename Calls::time to_time(std::chrono::nanoseconds since) noexcept {
     constexpr std::int64_t second = 1'000'000'000;

@@ -76,7 +76,10 @@ class portable_platform {
 
   /// CPU time of the whole process: the standard library knows no thread's.
   static nanoseconds running_time() noexcept {
-    return nanoseconds{static_cast<std::int64_t>(std::clock()) * (1'000'000'000 / CLOCKS_PER_SEC)};
+    const int kept = errno;
+    const auto used = static_cast<std::int64_t>(std::clock());
+    errno = kept;
+    return nanoseconds{used * (1'000'000'000 / CLOCKS_PER_SEC)};
   }
 
   static platform_facts facts() noexcept {

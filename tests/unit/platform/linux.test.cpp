@@ -3,6 +3,9 @@
 // its timer slack or errno changed. Every answer of the kernel is forged here, by a policy of raw
 // calls.
 #include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/seccomp.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/platform/linux.hpp>
 #include <punctual/platform/portable.hpp>
@@ -10,7 +13,9 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -25,8 +30,10 @@ struct forged_calls {
   static inline int sleep_answer = 0;
   static inline int futex_answer = -ETIMEDOUT;
   static inline int poll_answer = 0;
-  static inline int slack = 50'000;
-  static inline int slack_during_wait = -1;
+  static inline long slack = 50'000;
+  static inline long slack_during_wait = -1;
+  static inline long tsc_answer = 0;
+  static inline int tsc_permission = PR_TSC_ENABLE;
   static inline std::int64_t now = 0;
   static inline std::vector<std::string> asked;
   static inline std::vector<std::int64_t> until;
@@ -63,11 +70,15 @@ struct forged_calls {
     if (poll_answer == 0) now += left.seconds * 1'000'000'000 + left.nanoseconds;
     return poll_answer;
   }
-  static int prctl(int option, unsigned long argument) noexcept {
+  static long prctl(int option, unsigned long argument) noexcept {
     if (option == PR_GET_TIMERSLACK) return slack;
+    if (option == PR_GET_TSC) {
+      if (tsc_answer == 0) *reinterpret_cast<int*>(argument) = tsc_permission;
+      return tsc_answer;
+    }
     if (option == PR_SET_TIMERSLACK) {
       asked.push_back("slack " + std::to_string(argument));
-      slack = static_cast<int>(argument);
+      slack = static_cast<long>(argument);
     }
     return 0;
   }
@@ -157,6 +168,34 @@ TEST_CASE("a sleep that says it slept and did not is waited out by the next call
   CHECK(forged_calls::now >= soon.time_since_epoch().count());
 }
 
+TEST_CASE("where only poll is left, a long wait on the wall clock looks at it every second",
+          "[linux][G11]") {
+  forged_calls::start(-EPERM, -EPERM, 0);
+  const native_wait did = forged::block_until(clock_kind::realtime, soon + 10s, slack::as_is);
+  CHECK(did.how == native_end::interrupted);
+  CHECK(did.error == EPERM);
+  CHECK(nanoseconds{forged_calls::until[2]} == 1s);
+
+  forged_calls::start(-EPERM, -EPERM, 0);
+  CHECK(forged::block_until(clock_kind::monotonic, soon + 10s, slack::as_is).how ==
+        native_end::woke);
+}
+
+TEST_CASE("the counter is read only where the kernel says that it does not fault", "[linux][G7]") {
+#if PUNCTUAL_CPU_X86
+  forged_calls::start(0, -ETIMEDOUT, 0);
+  CHECK(forged::counter_facts().usable == linux_platform<>::counter_facts().usable);
+  forged_calls::tsc_permission = PR_TSC_SIGSEGV;
+  CHECK_FALSE(forged::counter_facts().usable);
+  forged_calls::tsc_permission = PR_TSC_ENABLE;
+  forged_calls::tsc_answer = -EPERM;  // a filter
+  CHECK_FALSE(forged::counter_facts().usable);
+  forged_calls::tsc_answer = 0;
+#else
+  CHECK(forged::counter_facts().usable == processor::counter_facts().usable);
+#endif
+}
+
 TEST_CASE("whole waits on a kernel that refuses are never early and say so", "[linux][G1]") {
   struct chain {
     int sleeps, futexes, polls;
@@ -192,6 +231,26 @@ TEST_CASE("the thread's slack is 1 ns during the wait and afterwards what it was
   forged::park_until(word, 0, clock_kind::monotonic, soon, slack::tight);
   CHECK(forged_calls::slack_during_wait == 1);
   CHECK(forged_calls::slack == 5'000'000);
+}
+
+TEST_CASE("a slack of more than an int is handed back whole", "[linux][G8]") {
+  for (const std::int64_t wide : {std::int64_t{1} << 31, std::int64_t{5'000'000'000}}) {
+    if (wide > std::numeric_limits<long>::max()) continue;
+    forged_calls::start(0, -ETIMEDOUT, 0);
+    forged_calls::slack = static_cast<long>(wide);
+    forged::block_until(clock_kind::monotonic, soon, slack::tight);
+    CHECK(forged_calls::slack_during_wait == 1);
+    CHECK(forged_calls::slack == wide);
+
+    std::thread([&] {  // and by the kernel itself
+      ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(wide), 0, 0, 0);
+      const nanoseconds before = linux_platform<>::facts().slack;
+      linux_platform<>::block_until(clock_kind::monotonic, steady::now() + 100us, slack::tight);
+      CHECK(before == nanoseconds{wide});
+      CHECK(linux_platform<>::facts().slack == before);
+    })
+        .join();
+  }
 }
 
 TEST_CASE("slack is left alone where it is small already, and where the caller wants it kept",
@@ -253,6 +312,50 @@ TEST_CASE("real calls leave errno as it was, also when they fail", "[linux][G8]"
   CHECK(linux_calls::futex_wait(word, 1, CLOCK_MONOTONIC, {0, 1}) == -EAGAIN);
   CHECK(errno == 4711);
 }
+
+TEST_CASE("errno stays where a filter refuses the clock of the thread's own time",
+          "[linux][portable][G8]") {
+  const int code = support::in_child([] {
+    if (!support::refuse_calls({SYS_clock_gettime}, EPERM)) return 77;
+#if defined(SYS_clock_gettime64)
+    if (!support::refuse_calls({SYS_clock_gettime64}, EPERM)) return 77;
+#endif
+    errno = 4711;
+    timespec t{};
+    if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 || errno != EPERM) return 3;
+    errno = 4711;
+    static_cast<void>(linux_platform<>::running_time());
+    if (errno != 4711) return 1;
+    static_cast<void>(portable_platform::running_time());
+    return errno == 4711 ? 0 : 2;
+  });
+  if (code == 77) return support::skip("no filters here");
+  CHECK(code == 0);
+}
+
+#if defined(SYS_futex_time64) && defined(SYS_futex)
+TEST_CASE("a process of 32 bits waits also where the calls with 64-bit seconds are refused",
+          "[linux][G1]") {
+  for (const int refusal : {ENOSYS, EPERM, EINVAL}) {
+    const int code = support::in_child([&] {
+      if (!support::refuse_calls({SYS_clock_nanosleep_time64, SYS_futex_time64, SYS_ppoll_time64},
+                                 refusal)) {
+        return 77;
+      }
+      sleeper s;
+      const receipt did = s.block_for(20ms);
+      if (did.why != outcome::reached || did.native_waits != 1 || did.error != 0) return 1;
+      const park_word word{0};
+      const instant due = steady::now() + 5ms;
+      const native_wait parked =
+          linux_platform<>::park_until(word, 0, clock_kind::monotonic, due, slack::as_is);
+      return parked.how == native_end::woke && steady::now() >= due ? 0 : 2;
+    });
+    if (code == 77) return support::skip("no filters here");
+    CHECK(code == 0);
+  }
+}
+#endif
 
 TEST_CASE("each backend's coarse clock is never ahead of its precise one",
           "[linux][portable][G2]") {
