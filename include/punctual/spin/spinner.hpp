@@ -125,6 +125,7 @@ struct spin_result {
   instant now;         ///< the last clock reading
   nanoseconds spun;    ///< from the first reading to the last, ≥ 0
   std::uint32_t gaps;  ///< stretches of `gap_length` or more between two readings
+  nanoseconds away;    ///< of `spun`: what these were longer than `gap_length`, ≥ 0
   spin_end how;
 };
 
@@ -140,7 +141,8 @@ inline constexpr nanoseconds gap_length = std::chrono::microseconds{200};
 /// @param rate      The counter's rate; unknown means spinning on the clock alone.
 /// @param ended     Polled between reads; must not block.
 /// Guarantee  `reached` only with `result.now >= deadline`, whatever the counter does: going back,
-///            standing still, jumping or changing its rate costs at most one lap's reads (25 us).
+///            standing still, jumping or changing its rate costs at most one lap's reads: 25 us; 50
+///            or two clock reads where those cost microseconds.
 /// Cost       One core until the deadline. A pause between reads, none in the last 200 ns.
 template <platform P, class Ended>
 spin_result spin(const P& system, clock_kind on, instant deadline, instant now, bool counter,
@@ -152,7 +154,7 @@ spin_result spin(const P& system, clock_kind on, instant deadline, instant now, 
   constexpr int stalled_looks = 1000;
   constexpr nanoseconds step_back = std::chrono::milliseconds{1};
 
-  spin_result result{now, nanoseconds::zero(), 0, spin_end::reached};
+  spin_result result{now, nanoseconds::zero(), 0, nanoseconds::zero(), spin_end::reached};
   const instant began = now;
   const bool counting = counter && rate.ticks_per_ns() > 0;
   const double ticks_per_ns = rate.ticks_per_ns();
@@ -161,6 +163,12 @@ spin_result spin(const P& system, clock_kind on, instant deadline, instant now, 
           ? static_cast<std::int64_t>(static_cast<double>(rate.clock_read_ticks()) / ticks_per_ns)
           : 0};
   const nanoseconds gap = gap_length + 4 * clock_read;
+  const auto ticks_in = [ticks_per_ns](nanoseconds part) noexcept {
+    return static_cast<std::uint64_t>(static_cast<double>(part.count()) * ticks_per_ns);
+  };
+  // Reads in a row that may say the same: what one tick of the counter takes, and some.
+  const std::int64_t most_same =
+      64 + (counting ? static_cast<std::int64_t>(1 / (8 * ticks_per_ns)) : 0);
   int still = 0;
 
   // The counter as read just before the latest clock reading; unknown before the first.
@@ -177,16 +185,22 @@ spin_result spin(const P& system, clock_kind on, instant deadline, instant now, 
     if (counting && anchored) {
       // Near the end one lap runs to the deadline: a clock read must not straddle it.
       const nanoseconds lap = left <= lap_length + 2 * clock_read ? left : lap_length;
-      const auto ticks =
-          static_cast<std::uint64_t>(static_cast<double>(lap.count()) * ticks_per_ns);
-      const auto pauses_until = static_cast<std::uint64_t>(
-          static_cast<double>((left - last_stretch).count() > 0 ? (left - last_stretch).count()
-                                                                : 0) *
-          ticks_per_ns);
-      // Every read takes 8 ns or more, so a counter that is right never comes to this bound.
+      const std::uint64_t ticks = ticks_in(lap);
+      // A lap that a slow clock made long has none: its reads must stay cheap to stay few.
+      const std::uint64_t pauses_until =
+          lap <= lap_length ? ticks_in(shorter(lap, longer(left - last_stretch, {}))) : 0;
+      // Every read takes 8 ns or more, so a counter that is right never comes to these bounds.
       std::int64_t reads = 64 + lap.count() / 8;
+      std::int64_t same = most_same;
       // Differences are unsigned: a counter that went back ends the lap at once.
+      std::uint64_t last = anchor;
       while ((begun = system.counter()) - anchor < ticks && --reads > 0) {
+        if (begun != last) {
+          same = most_same;
+        } else if (--same == 0) {
+          break;  // it stands still
+        }
+        last = begun;
         if (ended()) break;
         if (begun - anchor < pauses_until) system.relax();
       }
@@ -198,7 +212,10 @@ spin_result spin(const P& system, clock_kind on, instant deadline, instant now, 
     anchor = begun;
     anchored = true;
     if (seen > result.now) {
-      if (seen - result.now >= gap) ++result.gaps;
+      if (seen - result.now >= gap) {
+        ++result.gaps;
+        result.away += seen - result.now - gap_length;
+      }
       still = 0;
     } else if (result.now - seen > step_back) {
       result.how = spin_end::set_back;

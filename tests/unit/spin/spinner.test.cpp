@@ -6,6 +6,7 @@
 #include <punctual/spin/spinner.hpp>
 #include <punctual/testing/simulated_platform.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -77,11 +78,65 @@ TEST_CASE("the number of counter reads between two clock reads is bounded", "[sp
       most = ++since_clock > most ? since_clock : most;
     }
   };
-  world.counter_runs_at(0);  // it stands still: only the bound ends a lap
-  const auto did = spin_for(world, 1ms, rate_of(2.096004));
+  world.counter_runs_at(0.02);  // so slowly that only the bound ends a lap
+  auto did = spin_for(world, 1ms, rate_of(2.096004));
   CHECK(did.how == spin_end::reached);
   CHECK(most <= 320);
   CHECK(most > 100);
+
+  most = 0;
+  world.counter_runs_at(0);  // it stands still: no use to ask it for a whole lap
+  did = spin_for(world, 1ms, rate_of(2.096004));
+  CHECK(did.how == spin_end::reached);
+  CHECK(most <= 65);
+}
+
+TEST_CASE("a slow counter's ticks, each read many times, are not taken for standing still",
+          "[spinner]") {
+  simulation world;
+  world.counter_runs_at(0.001);  // 1 MHz
+  std::uint64_t clock_reads = 0;
+  world.on_step = [&](const char* name) { clock_reads += std::string(name) == "clock"; };
+  const auto did = spin_for(world, 1ms, rate_of(0.001));
+  CHECK(did.how == spin_end::reached);
+  CHECK(clock_reads < 1000);
+}
+
+TEST_CASE("where a clock read takes microseconds, a lying counter costs at most 50 us or two reads",
+          "[spinner][G7]") {
+  for (const auto read : {3us, 10us, 20us, 38us}) {
+    for (const double runs_at : {0.0, 0.002, 0.02, 1.886, 2.306}) {
+      for (const auto before_the_end : {99us, 30us, 21us, 11us, 3us}) {
+        simulation world;
+        world.cost.clock_read = read;
+        const simulated_platform system(world);
+        const auto width =
+            static_cast<std::uint64_t>(static_cast<double>(nanoseconds{read}.count()) * 2.096004);
+        const auto rate = rate_of(2.096004, width);
+        const instant now = system.now(clock_kind::monotonic);
+        const instant due = now + 300us;
+        world.at(due - before_the_end, [&] { world.counter_runs_at(runs_at); });
+        const auto did = punctual::spin(system, clock_kind::monotonic, due, now, true, rate, never);
+        INFO("a read of " << read.count() << " us, rate " << runs_at << " from "
+                          << before_the_end.count() << " us before the end");
+        CHECK(did.how == spin_end::reached);
+        CHECK(world.time() >= due);
+        CHECK(world.time() - due <= std::max<nanoseconds>(50us, 2 * read));
+      }
+    }
+  }
+}
+
+TEST_CASE("a spin towards the far end pauses like any other", "[spinner][G5]") {
+  simulation world;
+  const simulated_platform system(world);
+  const instant now = system.now(clock_kind::monotonic);
+  bool flag = false;
+  world.after(1ms, [&] { flag = true; });
+  const auto did = punctual::spin(system, clock_kind::monotonic, instant::max(), now, true,
+                                  rate_of(2.096004), [&] { return flag; });
+  CHECK(did.how == spin_end::ended);
+  CHECK(world.count.pauses > 10'000);
 }
 
 TEST_CASE("a lying counter never ends a spin early and costs at most 50 us", "[spinner][G7]") {
@@ -174,6 +229,8 @@ TEST_CASE("being descheduled in a spin is counted as a gap", "[spinner]") {
   const auto did = spin_for(world, 12ms, rate_of(world.counter_rate()));
   CHECK(did.gaps == 2);
   CHECK(did.spun >= 12ms);
+  CHECK(did.away >= 5ms - 200us + 300us - 200us);
+  CHECK(did.away < 5ms);
 }
 
 TEST_CASE("a clock with steps of 4 ms ends the spin as stalled, not burnt through", "[spinner]") {
