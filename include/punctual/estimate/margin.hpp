@@ -79,10 +79,12 @@ class spin_budget {
   /// Charges what one wait spun.
   ///
   /// @param spun  ns, gaps included. @param gaps  How often it was descheduled meanwhile.
-  constexpr void spent(instant now, nanoseconds spun, std::uint32_t gaps) noexcept {
+  /// @param away  Of `spun`: how long, ns. A stopped process has used no processor.
+  constexpr void spent(instant now, nanoseconds spun, std::uint32_t gaps,
+                       nanoseconds away = nanoseconds::zero()) noexcept {
     spun = larger(spun, nanoseconds::zero());
     calm_ = calm_at(now);
-    left_ = larger(saturating_subtract(refilled(now), spun), -full());
+    left_ = larger(saturating_subtract(refilled(now), spun - away), -full());
     if (!started_ || now > last_) last_ = now;
     started_ = true;
     if (gaps != 0) calm_ = smaller(calm_, spun) / (std::int64_t{1} << smaller(gaps, 10U));
