@@ -177,7 +177,7 @@ class quantile_tracker {
       // To the least of them; if that was not enough, ahead of where they are going.
       const bool again = count_ < settling + 16;
       const float ahead = smaller(3.0F * peak_ - 2.0F * lowest_, 1.5F * lowest_);
-      if (before_ > lowest_ && wary_ < 3) wary_ = (wary_ + 1U) & 3U;
+      if (before_ > lowest_ && wary_ < 2) wary_ = (wary_ + 1U) & 3U;
       jump(again ? ahead : lowest_, (lowest_ - value_) / 8.0F);
       before_ = 0.0F;
       rose_ = 1;
@@ -188,7 +188,7 @@ class quantile_tracker {
       // be asked for twice as long.
       jump(before_, far_);
       before_ = 0.0F;
-      if (wary_ < 3) wary_ = (wary_ + 1U) & 3U;
+      if (wary_ < 2) wary_ = (wary_ + 1U) & 3U;
       return true;
     }
     return false;
@@ -201,21 +201,23 @@ class quantile_tracker {
     value_ -= smaller(below, step(rule) * (1.0F - rule.share));
     note_distance(rule, below);
     peak_ = run_ == 0 ? sample : larger(peak_, sample);
-    if (++run_ >= patience) {
+    if (++run_ >= (patience + 1) / 2) {
       end_run();
     } else {
       forget_jumps(rule);
     }
   }
 
-  // So many hits in a row that their largest tells more than the value does.
+  // Two such runs, and so many hits in a row that their largest tells more than the value does.
   constexpr void end_run() noexcept {
     const bool low = value_ - peak_ > 8.0F * near_ || peak_ < value_ / 2.0F;
     float& largest = lowest_;  // of the runs that ask for a fall; no miss is under suspicion now
-    largest = asked_ == 0 ? peak_ : larger(largest, peak_);
-    const unsigned asked = low ? asked_ + 1U : 0U;
+    // A run that is far below those before it begins anew: they were still of what came before.
+    const bool first = asked_ == 0 || peak_ < largest / 2.0F;
+    largest = first ? peak_ : larger(largest, peak_);
+    const unsigned asked = low ? (first ? 1U : asked_ + 1U) : 0U;
     asked_ = asked & 7U;
-    if (asked >= (1U << wary_)) {
+    if (asked >= 2U + wary_) {
       before_ = value_;
       if (rose_ != 0 && hasty_ < 3) hasty_ = (hasty_ + 1U) & 3U;
       rose_ = 0;
@@ -427,9 +429,10 @@ class overshoot_estimator {
     const std::size_t longer_one = larger(a, b);
     const float slope = within(rise / (place_of(b) - place_of(a)), falling,
                                class_[longer_one].value() / place_of(longer_one));
-    return larger(0.0F, class_[a].value() + slope * (length - place_of(a)));
+    return within(class_[a].value() + slope * (length - place_of(a)), 0.0F, longest_margin);
   }
 
+  static constexpr float longest_margin = 1e9F;  // ns
   static constexpr std::uint32_t few_samples = 4;
   static constexpr float falling =
       -0.95F;  // not quite -1: a line of ends that do not depend on the request
