@@ -69,7 +69,7 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
   constexpr nanoseconds long_tick = std::chrono::milliseconds{2};
   constexpr nanoseconds longest_calibration = std::chrono::seconds{10};
   constexpr nanoseconds extended_calibration = std::chrono::milliseconds{250};
-  const in_use guard(busy_);
+  const in_use guard(in_use_);
   if (!guard.first()) return described();
   prepare();
   calibration found;
@@ -160,7 +160,8 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
 /// itself.
 inline calibration calibrate(nanoseconds budget = std::chrono::milliseconds{20}) noexcept {
   const calibration found = this_thread_sleeper().calibrate(budget);
-  process_calibration.write(found);
+  // Nothing was measured in a signal handler that interrupted one of this thread's waits.
+  if (found.took > nanoseconds::zero()) process_calibration.write(found);
   return found;
 }
 

@@ -214,14 +214,19 @@ class basic_sleeper {
 
   /// Where the caller's own blocking call should end, for event loops that want the pieces.
   instant handover(instant deadline) noexcept {
-    prepare();
-    asked_ = system_.now(clock_kind::monotonic);
-    return later(deadline, -planner(wait_kind::callers).margin(between(asked_, deadline)));
+    const in_use guard(in_use_);
+    const instant now = system_.now(clock_kind::monotonic);
+    if (guard.first()) {
+      prepare();
+      asked_ = now;
+    }
+    return later(deadline, -planner(wait_kind::callers).margin(between(now, deadline)));
   }
 
   /// Learns from such a call: `woke` is when it returned, not ended by an event.
   void observe(instant handover, instant woke) noexcept {
-    planner(wait_kind::callers).woke(asked_, handover, woke);
+    const in_use guard(in_use_);
+    if (guard.first()) planner(wait_kind::callers).woke(asked_, handover, woke);
   }
 
   /// Measures on purpose, for at most `budget`: include punctual/calibration.hpp to call it.
@@ -251,10 +256,18 @@ class basic_sleeper {
   }
 
   /// Forgets everything that was learned; the next wait starts from the process's calibration.
-  void reset() noexcept { *this = basic_sleeper(how_, system_, 0); }
+  void reset() noexcept { retune(how_); }
 
   /// Replaces the tuning and forgets what was learned under the old one.
-  void retune(const tuning& how) noexcept { *this = basic_sleeper(how, system_, 0); }
+  /// @return false, and nothing is changed, in a signal handler that interrupted one of its waits.
+  bool retune(const tuning& how) noexcept {
+    const in_use guard(in_use_);
+    if (!guard.first()) return false;
+    basic_sleeper fresh(how, system_, 0);
+    fresh.in_use_ = in_use_;  // a handler that comes half-way finds it in use all the time
+    *this = fresh;
+    return true;
+  }
 
   /// The one wait that all others are made of. For layers above; most callers want `sleep_until`.
   ///
@@ -282,22 +295,22 @@ class basic_sleeper {
     instant now;
     if (ended()) return woken(deadline, system_.now(on));
     if (is_past(system_, on, deadline, did, now)) return ended() ? woken(deadline, now) : did;
-    int stood_still = 0;
+    const bool wall = on == clock_kind::realtime;
+    instant steadily = wall ? system_.now(clock_kind::monotonic) : now;
+    pauses pause;
     while (now < deadline && !ended()) {
-      const native_wait answer = native(deadline, slack::as_is);
+      const instant until = pause.from(deadline);
+      const native_wait answer = native(until, slack::as_is);
       const instant after = system_.now(on);
+      const nanoseconds took = passed(wall, steadily, after);
+      pause.note(answer, after == now ? nanoseconds::zero() : took, between(after, until));
       ++did.native_waits;
+      did.blocked += took;
+      did.overshoot = between(until, after);
       if (answer.error != 0) did.error = answer.error;
-      if (after > now) {
-        did.blocked += after - now;
-        stood_still = 0;
-      } else {
-        ++stood_still;
-      }
-      did.overshoot = between(deadline, after);
       if (answer.how == native_end::interrupted) ++did.interruptions;
       now = after;
-      if (answer.how == native_end::refused || stood_still >= most_still) {
+      if (answer.how == native_end::refused || pause.never_waits() || pause.frozen()) {
         did.why = outcome::gave_up;
         break;
       }
@@ -370,23 +383,67 @@ class basic_sleeper {
   }
 
   /// Marks the sleeper as in use; a wait inside a signal handler finds it so.
+  ///
+  /// A handler's frame is deeper than that of the wait that it interrupted. A mark whose frame is
+  /// not shallower than ours was left behind: a handler jumped out of that wait (siglongjmp).
   class in_use {
    public:
-    explicit in_use(bool& busy) noexcept : busy_(busy), first_(!busy) {
-      busy_ = true;
+    PUNCTUAL_ALWAYS_INLINE explicit in_use(std::uintptr_t& outermost) noexcept
+        : outermost_(outermost),
+          // Odd, so that 0 means nobody also where the compiler tells no frames.
+          here_(reinterpret_cast<std::uintptr_t>(PUNCTUAL_FRAME) | 1U) {
+      first_ = outermost_ == 0 || (here_ >= outermost_ && here_ != 1U);
+      if (first_) outermost_ = here_;
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     ~in_use() {
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (first_) busy_ = false;
+      if (first_) outermost_ = 0;
     }
     in_use(const in_use&) = delete;
     in_use& operator=(const in_use&) = delete;
     bool first() const noexcept { return first_; }
 
    private:
-    bool& busy_;
-    bool first_;
+    std::uintptr_t& outermost_;
+    std::uintptr_t here_;
+    bool first_ = false;
+  };
+
+  // How a wait whose native waits do not wait goes on.
+  class pauses {
+   public:
+    // Notes a native wait that took this long and ended with this much to go.
+    void note(const native_wait& answer, nanoseconds took, nanoseconds left) noexcept {
+      idle_ = answer.how == native_end::woke && took > nanoseconds::zero() && took < at_once &&
+              left >= blockers_grain;
+      in_a_row_ = idle_ ? in_a_row_ + (in_a_row_ < most_at_once) : 0;
+      stood_still_ = took > nanoseconds::zero() ? 0 : stood_still_ + 1;
+    }
+    void moved() noexcept { stood_still_ = 0; }
+    void stood_still() noexcept { ++stood_still_; }
+
+    // It was back at once, long before its instant: that teaches nothing.
+    bool idle() const noexcept { return idle_; }
+    // So often that the call is as good as refused.
+    bool never_waits() const noexcept { return in_a_row_ >= most_at_once; }
+    // The clock has not moved for so many native waits that it never will.
+    bool frozen() const noexcept { return stood_still_ >= most_still; }
+    // What to ask for. A clock of coarse steps may show a time before the deadline when the kernel's
+    // own is past it: each call then ends at once, so ask for later and later until the clock makes
+    // its next step.
+    instant from(instant until) const noexcept {
+      return stood_still_ == 0
+                 ? until
+                 : later(until, nanoseconds{std::int64_t{1000}
+                                            << (stood_still_ < 14 ? stood_still_ : 14)});
+    }
+
+   private:
+    static constexpr int most_at_once = 16;
+    int stood_still_ = 0;
+    int in_a_row_ = 0;
+    bool idle_ = false;
   };
 
   // Once a sleeper, at its first wait: what the process knows, and whether the counter may be read.
@@ -420,7 +477,7 @@ class basic_sleeper {
   PUNCTUAL_NOINLINE receipt
   wait_ahead(wait_kind kind, clock_kind on, instant deadline, Native& native,
              Ended& ended) noexcept(noexcept(native(deadline, slack::tight))) {
-    const in_use guard(busy_);
+    const in_use guard(in_use_);
     const bool learning = guard.first();
     if (learning) prepare();
     const bool wall = on == clock_kind::realtime;
@@ -430,8 +487,9 @@ class basic_sleeper {
     receipt did;
     clock_sample before = look(system_, on, counter_);
     instant steadily = wall ? system_.now(clock_kind::monotonic) : before.at;
-    int stood_still = 0;
-    int refusals = 0;
+    pauses pause;
+    instant refused_until = instant::min();
+    nanoseconds away{0};
     bool spinning_is_no_use = false;
     bool rearmed = false;
     native_plan plan{};
@@ -446,77 +504,68 @@ class basic_sleeper {
         plan = learning ? plans.plan(before.at, deadline, budget_.available(steadily))
                         : unlearned_plan(plans, before.at, deadline);
         if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
-        // A clock of coarse steps may show a time before this when the kernel's own is past it:
-        // each call then ends at once, so ask for later and later until the clock makes its next
-        // step.
-        if (stood_still > 0) {
-          plan.until = later(
-              plan.until, nanoseconds{std::int64_t{1000} << (stood_still < 14 ? stood_still : 14)});
-        }
+        plan.until = pause.from(plan.until);
       }
       rearmed = false;
-      if (plan.block && refusals < most_refusals) {
-        if (wall) steadily = system_.now(clock_kind::monotonic);
+      if (plan.block && before.at >= refused_until) {
         const bool costed = learning && native_waits_ % cost_sampled_every < 2;
         const nanoseconds ran = costed ? system_.running_time() : nanoseconds::zero();
         const native_wait answer = native(plan.until, slackness);
         const clock_sample after = look(system_, on, counter_);
         if (costed) plans.native_cost(system_.running_time() - ran);
-        ++did.native_waits;
-        if (answer.error != 0) did.error = answer.error;
-        if (after.at > before.at) did.blocked += after.at - before.at;
-        did.overshoot = between(plan.until, after.at);
-        if (!wall) {
-          rate_.refine(before, after);
-          steadily = after.at;
-        }
+        const nanoseconds took = passed(wall, steadily, after.at);
         const bool moved = after.at > before.at;
-        if (moved) {
-          stood_still = 0;
-          spinning_is_no_use = false;
-        }
+        pause.note(answer, moved ? took : nanoseconds::zero(), between(after.at, plan.until));
+        ++did.native_waits;
+        did.blocked += took;
+        did.overshoot = between(plan.until, after.at);
+        if (answer.error != 0) did.error = answer.error;
+        if (!wall) rate_.refine(before, after);
+        if (moved) spinning_is_no_use = false;
         if (answer.how == native_end::interrupted) {
           ++did.interruptions;
           rearmed = true;
-          if (!moved && ++stood_still >= most_still) did.why = outcome::gave_up;
-        } else if (answer.how == native_end::refused) {
-          ++refusals;
+        } else if (answer.how == native_end::refused || pause.never_waits()) {
+          refused_until = later(before.at, refused_slice);
         } else if (!ended()) {
-          if (!moved && ++stood_still >= most_still) did.why = outcome::gave_up;
-          const bool stepped = wall && wall_was_stepped(before, after, steadily);
-          if (learning && moved && !stepped && is_lateness(did.overshoot)) {
+          const bool stepped = wall && was_stepped(between(before.at, after.at), took);
+          if (learning && moved && !stepped && !pause.idle() && is_lateness(did.overshoot)) {
             plans.woke(before.at, plan.until, after.at);
             share();
           }
         }
+        if (pause.frozen()) did.why = outcome::gave_up;
         before = after;
       } else {
-        // Where nothing may block, short slices: the next one asks the kernel again, a few times.
-        const bool refused = plan.block;
-        const instant end = refused && between(before.at, deadline) > refused_slice
-                                ? before.at + refused_slice
-                                : deadline;
+        // Where nothing may block, a slice at a time: then the kernel is asked again.
+        const instant end = plan.block && refused_until < deadline ? refused_until : deadline;
         const spin_result spun = spin(system_, on, end, before.at, counter_, rate_, ended);
-        did.spun += spun.spun;
-        did.gaps += spun.gaps;
         const bool moved = spun.now > before.at;
+        did.spun += passed(wall, steadily, spun.now);
+        did.gaps += spun.gaps;
+        away += spun.away;
         before = {spun.now, 0, 0};
-        if (!wall) steadily = spun.now;
         if (spun.how == spin_end::ended) did.why = outcome::woken;
         if (spun.how == spin_end::stalled) {
           spinning_is_no_use = true;
-          if (!moved && refused && ++stood_still >= most_still) did.why = outcome::gave_up;
+          if (!moved && plan.block) pause.stood_still();
+          if (pause.frozen()) did.why = outcome::gave_up;
         }
         if (before.at < deadline && did.why == outcome::reached) {
           before = look(system_, on, counter_);
         }
       }
     }
-    if (learning) {
-      if (wall) steadily = system_.now(clock_kind::monotonic);
-      budget_.spent(steadily, did.spun, did.gaps);
-    }
+    if (learning) budget_.spent(steadily, did.spun, did.gaps, shorter(away, did.spun));
     return finished(did, deadline, before.at, did.why == outcome::woken || ended());
+  }
+
+  // The running time of a wait's parts is the steady clock's, whichever clock the deadline is on.
+  nanoseconds passed(bool wall, instant& steadily, instant now) const noexcept {
+    if (wall) now = system_.now(clock_kind::monotonic);
+    const nanoseconds took = between(steadily, now);
+    steadily = now;
+    return longer(took, nanoseconds::zero());
   }
 
   static native_plan unlearned_plan(const wait_planner& plans, instant now,
@@ -528,12 +577,7 @@ class basic_sleeper {
   }
 
   // A wall clock that moved otherwise than the steady one was stepped: that wait teaches nothing.
-  bool wall_was_stepped(const clock_sample& before, const clock_sample& after,
-                        instant& steadily) const noexcept {
-    const instant now = system_.now(clock_kind::monotonic);
-    const nanoseconds wall = between(before.at, after.at);
-    const nanoseconds steady_length = between(steadily, now);
-    steadily = now;
+  static bool was_stepped(nanoseconds wall, nanoseconds steady_length) noexcept {
     const nanoseconds apart = wall > steady_length ? wall - steady_length : steady_length - wall;
     // Slewing moves the two apart by at most 10 %; two readings are taken a few us apart.
     return apart > std::chrono::microseconds{200} + steady_length / 8;
@@ -543,12 +587,14 @@ class basic_sleeper {
     receipt did;
     instant now;
     if (is_past(system_, on, deadline, did, now)) return did;
-    const in_use guard(busy_);
+    const in_use guard(in_use_);
     if (guard.first()) prepare();
+    const bool wall = on == clock_kind::realtime;
+    instant steadily = wall ? system_.now(clock_kind::monotonic) : now;
     int stood_still = 0;
     while (now < deadline && stood_still < most_stalled_spins) {
       const spin_result spun = spin(system_, on, deadline, now, counter_, rate_, never);
-      did.spun += spun.spun;
+      did.spun += passed(wall, steadily, spun.now);
       did.gaps += spun.gaps;
       stood_still = spun.now == now ? stood_still + 1 : 0;
       now = spun.now;
@@ -671,8 +717,7 @@ class basic_sleeper {
   /// A caller's blocking call that is back sooner than this, with more than that to go, does not
   /// block.
   static constexpr nanoseconds at_once = std::chrono::microseconds{50};
-  /// Refused native waits in one wait, before only spinning is left.
-  static constexpr int most_refusals = 3;
+  /// How long a refused native wait is spun out before the system is asked again.
   static constexpr nanoseconds refused_slice = std::chrono::milliseconds{10};
   /// Earlier than 20 ms is not a kernel's habit (Windows: up to a tick of 15.6 ms) but a fault;
   /// later than a second not its lateness but a suspend or a stop: neither is learned.
@@ -691,7 +736,7 @@ class basic_sleeper {
   std::uint32_t native_waits_ = 0;
   bool counter_ = false;
   bool prepared_ = false;
-  bool busy_ = false;
+  std::uintptr_t in_use_ = 0;
 };
 
 /// The sleeper of this machine.
@@ -715,10 +760,7 @@ inline sleeper& this_thread_sleeper() noexcept {
   thread_sleeper& here = this_threads_sleeper;
   if (const std::uint32_t version = default_tuning.version(); version != here.tuning_version) {
     tuning how;
-    if (default_tuning.read(how)) {
-      here.own.retune(how);
-      here.tuning_version = version;
-    }
+    if (default_tuning.read(how) && here.own.retune(how)) here.tuning_version = version;
   }
   return here.own;
 }

@@ -9,8 +9,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <random>
+#include <string_view>
 
 using namespace std::chrono_literals;
 using namespace punctual;
@@ -167,7 +169,7 @@ TEST_CASE("a refused native wait is waited out by spinning in slices, and says s
   CHECK(did.error == EPERM);
   CHECK(m.world.time() >= due);
   CHECK(m.world.time() - due < 1us);
-  CHECK(did.native_waits <= 3);  // the failing call is tried a few times, not once a microsecond
+  CHECK(did.native_waits <= 11);  // the failing call is tried once a slice of 10 ms
 
   const receipt blocked = m.sleeper.block_until(m.world.time() + 1ms);
   CHECK(blocked.why == outcome::gave_up);
@@ -176,6 +178,98 @@ TEST_CASE("a refused native wait is waited out by spinning in slices, and says s
 
   m.world.refuse_native(0);
   CHECK(m.sleeper.sleep_for(1ms).error == 0);
+}
+
+TEST_CASE("a refusal that passes is spun out for one slice, not for the rest of the wait",
+          "[sleeper][G6]") {
+  machine m;
+  m.warm_up();
+  m.world.refuse_native(EPERM);
+  m.world.after(25ms, [&] { m.world.refuse_native(0); });
+  const instant due = m.world.time() + 1s;
+  const receipt did = m.sleeper.sleep_until(due);
+  CHECK(did.why == outcome::reached);
+  CHECK(did.error == EPERM);
+  CHECK(m.world.time() >= due);
+  CHECK(m.world.time() - due < 1us);
+  CHECK(did.spun < 40ms);
+  CHECK(did.native_waits < 10);
+}
+
+TEST_CASE("native waits that return at once without waiting count as refused", "[sleeper][G6]") {
+  machine m;
+  m.warm_up(4ms);
+  const nanoseconds margin = m.sleeper.margin(4ms);
+  m.world.kernel = [&](const native_request&) { return m.world.time() + 300ns; };
+  const instant due = m.world.time() + 30ms;
+  receipt did = m.sleeper.sleep_until(due);
+  CHECK(did.why == outcome::reached);
+  CHECK(m.world.time() >= due);
+  CHECK(m.world.time() - due < 1us);
+  CHECK(did.native_waits < 30);
+
+  did = m.sleeper.block_until(m.world.time() + 30ms);
+  CHECK(did.why == outcome::gave_up);
+  CHECK(did.native_waits < 30);
+  CHECK(did.left > 29ms);
+
+  for (int i = 0; i < 20; ++i) m.sleeper.sleep_for(4ms);
+  CHECK(m.sleeper.margin(4ms) == margin);  // nothing was learned of it
+  m.late_by(60us);
+  did = m.sleeper.sleep_for(4ms);
+  CHECK(did.spun < 100us);
+}
+
+TEST_CASE("a storm of signals is not taken for native waits that do not wait", "[sleeper][G3]") {
+  machine m;
+  m.warm_up();
+  std::function<void()> again = [&] {
+    m.world.signal();
+    m.world.after(5us, again);
+  };
+  m.world.after(5us, again);
+  const instant due = m.world.time() + 5ms;
+  const receipt did = m.sleeper.block_until(due);
+  CHECK(did.why == outcome::reached);
+  CHECK(m.world.time() >= due);
+  CHECK(did.interruptions > 100);
+}
+
+TEST_CASE("blocking alone works on a clock with steps of 10 ms, and asks a few times a step",
+          "[sleeper][G6]") {
+  machine m(0us);
+  m.world.precise = [](instant t) { return t - t.time_since_epoch() % 10'000'000ns; };
+  for (int i = 0; i < 20; ++i) {
+    m.world.work(1234us);
+    const receipt did = m.sleeper.block_for(25ms);
+    CHECK(did.why == outcome::reached);
+    CHECK(did.native_waits < 20);
+  }
+  CHECK(m.world.count.spun() < 1ms);  // of 700 ms
+}
+
+TEST_CASE("a second lost in the spin does not use up the budget for processor time",
+          "[sleeper][G6][G11]") {
+  machine m;
+  int waits = 0;
+  m.world.kernel = [&](const native_request& r) {
+    return later(r.until, ++waits % 2 == 0 ? 30us : 90us);
+  };
+  m.warm_up(4ms);
+  m.world.on_step = [&](const char* name) {
+    if (std::string_view(name) != "pause" || m.world.count.stalled != 0ns) return;
+    m.world.stall(2s);
+  };
+  std::uint32_t gaps = 0;
+  for (int i = 0; i < 4; ++i) gaps += m.sleeper.sleep_for(4ms).gaps;
+  CHECK(gaps == 1);
+  int late = 0;
+  for (int i = 0; i < 600; ++i) {
+    const instant due = m.world.time() + 4ms;
+    m.sleeper.sleep_until(due);
+    late += m.world.time() - due > 1us;
+  }
+  CHECK(late == 0);
 }
 
 TEST_CASE("a clock that stands still makes every family give up", "[sleeper][G6]") {
@@ -375,6 +469,33 @@ TEST_CASE("a wall-clock step forward ends the wait, a step back prolongs it, nei
   CHECK(did.native_waits <= 2);  // no groping towards the deadline in stages
 }
 
+TEST_CASE("the receipt of a wait on the wall clock adds up across its steps", "[sleeper][G11]") {
+  const auto wall = [](machine& m) {
+    return std::chrono::sys_time<nanoseconds>(m.world.wall_time().time_since_epoch());
+  };
+  for (const nanoseconds step : {nanoseconds{10s}, nanoseconds{-20ms}}) {
+    for (const auto when : {1000us, 1998us}) {  // asleep, in the spin
+      for (const int family : {0, 1, 2}) {
+        machine m(60us);
+        for (int i = 0; i < 100; ++i) m.sleeper.sleep_until(wall(m) + 2ms);
+        m.world.after(when, [&] { m.world.step_wall_clock(step); });
+        const instant from = m.world.time();
+        const auto due = wall(m) + 2ms;
+        const receipt did = family == 0   ? m.sleeper.sleep_until(due)
+                            : family == 1 ? m.sleeper.block_until(due)
+                                          : m.sleeper.spin_until(due);
+        const nanoseconds elapsed = m.world.time() - from;
+        INFO("a step of " << step.count() << " ns after " << when.count() << " us, family "
+                          << family);
+        CHECK(did.why == outcome::reached);
+        CHECK(wall(m) >= due);
+        CHECK(did.blocked + did.spun <= elapsed);
+        CHECK(did.blocked + did.spun >= elapsed - 5us);
+      }
+    }
+  }
+}
+
 TEST_CASE("a suspend in which the clock stops leaves the rest of the wait to be waited",
           "[sleeper][G11]") {
   machine m(60us);
@@ -430,6 +551,33 @@ TEST_CASE("a wait inside a signal handler is precise and learns nothing", "[slee
     m.sleeper.sleep_for(1ms);
   }
   CHECK(m.sleeper.margin(200us) <= margin + 1us);
+}
+
+TEST_CASE("in a signal handler nothing changes the sleeper whose wait was interrupted",
+          "[sleeper][G4]") {
+  machine m(60us);
+  m.warm_up(10ms);
+  const nanoseconds margin = m.sleeper.margin(10ms);
+  tuning other;
+  other.punctuality = 0.5;
+  other.max_margin = 0us;
+  bool changed = true;
+  m.world.after(3ms, [&] {
+    changed = m.sleeper.retune(other);
+    m.sleeper.reset();
+    const instant handover = m.sleeper.handover(m.world.time() + 5ms);
+    m.sleeper.observe(handover, m.world.time() + 4ms);
+    m.world.signal();
+  });
+  const instant due = m.world.time() + 10ms;
+  const receipt did = m.sleeper.sleep_until(due);
+  CHECK_FALSE(changed);
+  CHECK(did.why == outcome::reached);
+  CHECK(m.world.time() - due < 1us);
+  CHECK(m.sleeper.margin(10ms) == margin);
+  CHECK(m.sleeper.how().punctuality == tuning{}.punctuality);
+  CHECK(m.sleeper.retune(other));
+  CHECK(m.sleeper.how().punctuality == 0.5);
 }
 
 TEST_CASE("a callers's blocking call ends the wait as woken when an event came", "[sleeper]") {

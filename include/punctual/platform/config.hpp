@@ -32,12 +32,20 @@
 #define PUNCTUAL_ALWAYS_INLINE inline
 #endif
 
+// Where the function that is running has its frame; 0 where the compiler does not say.
+#if PUNCTUAL_GNU_LIKE
+#define PUNCTUAL_FRAME __builtin_frame_address(0)
+#else
+#define PUNCTUAL_FRAME nullptr
+#endif
+
 // 128-bit integers make one multiplication exact; without them a split 64-bit form is used.
 #if defined(__SIZEOF_INT128__)
 #define PUNCTUAL_HAS_INT128 1
 namespace punctual {
 __extension__ using unsigned_128 = unsigned __int128;
-}
+__extension__ using signed_128 = __int128;
+}  // namespace punctual
 #else
 #define PUNCTUAL_HAS_INT128 0
 #endif
