@@ -1,7 +1,7 @@
 // Counts of one period as counts of another: any rep, any period, rounded up and saturated.
 //
-// Layer L1. The arithmetic under time.hpp, which is what others include. Exact where the answer fits
-// 64 bits, whatever the count is: 128 bits wide, a long double beyond 2^53, a fixed-point class. A
+// Layer L1. The arithmetic under time.hpp, which is what others include. Exact where the answer
+// fits 64 bits, whatever the count is: 128 bits wide, a long double beyond 2^53, a fixed-point class. A
 // floating count that is a whole number of nanoseconds but for its own rounding stays that number
 // (0.001 s is exactly one million); no count ever comes out below itself.
 #pragma once
@@ -170,7 +170,8 @@ constexpr bool is_below(std::int64_t whole, Real count) noexcept {
     return std::chrono::duration<Real, From>(there(whole)).count() < count;
   } else {
     using by = steps<From, To>;
-    return static_cast<Real>(whole) * static_cast<Real>(by::den) <
+    return static_cast<Real>(whole) * static_cast<Real>(by::den_part) *
+               static_cast<Real>(by::den_scale) <
            count * static_cast<Real>(by::num) * static_cast<Real>(by::scale);
   }
 }

@@ -16,6 +16,7 @@
 #include <punctual/receipt.hpp>
 #include <punctual/spin/spinner.hpp>
 #include <punctual/time.hpp>
+#include <punctual/time_left.hpp>
 #include <punctual/tuning.hpp>
 
 #include <array>
@@ -78,7 +79,11 @@ PUNCTUAL_ALWAYS_INLINE bool is_past(const P& system, clock_kind on, instant dead
     if (now < deadline) return false;
   }
   did.why = outcome::already_past;
-  did.late = between(deadline, now);
+  // Not `between`: this difference is never negative, only too large, and asking less is measurable.
+  const auto late =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(now.time_since_epoch().count()) -
+                                static_cast<std::uint64_t>(deadline.time_since_epoch().count()));
+  did.late = late < 0 ? nanoseconds::max() : nanoseconds{late};
   return true;
 }
 
@@ -631,7 +636,9 @@ class basic_sleeper {
   }
 
   // A user's clock may run at any pace, in steps, or not at all. Slices start at 1 ms and grow to
-  // 1 s while the clock moves: its pace is known early and a step is noticed within a second.
+  // 1 s while the clock moves: its pace is known early and a step is noticed within a second. While
+  // it stands still they grow by a 16th of the time that it has stood still, to 20 ms: a clock of
+  // 1 s steps costs a hundred looks a step, and its step is noticed within 20 ms.
   template <class Clock, class Duration, class Wait, class Ended>
   receipt in_slices(
       const std::chrono::time_point<Clock, Duration>& deadline, Wait wait_until,
@@ -639,23 +646,23 @@ class basic_sleeper {
                                                                           instant{}))) {
     constexpr nanoseconds first_slice = std::chrono::milliseconds{1};
     constexpr nanoseconds longest_slice = std::chrono::seconds{1};
-    const nanoseconds due = to_nanoseconds(deadline.time_since_epoch());
+    constexpr nanoseconds longest_still_slice = std::chrono::milliseconds{20};
     receipt did;
     auto seen = Clock::now();
+    nanoseconds left = time_left(deadline, seen);
     if (ended()) {
       did.why = outcome::woken;
-    } else if (seen >= deadline) {
+    } else if (left <= nanoseconds::zero()) {
       did.why = outcome::already_past;
-      did.late = lateness_on(due, seen);
+      did.late = saturating_subtract(nanoseconds::zero(), left);
       return did;
     }
     instant began = system_.now(clock_kind::monotonic);
+    instant moved_at = began;
     nanoseconds slice = first_slice;
     double pace = 1;  // nanoseconds of the user's clock per nanosecond of the steady one
     int still = 0;
-    while (seen < deadline && did.why == outcome::reached) {
-      nanoseconds left = saturating_subtract(due, to_nanoseconds(seen.time_since_epoch()));
-      if (left <= nanoseconds::zero()) left = nanoseconds{1};
+    while (left > nanoseconds::zero() && did.why == outcome::reached) {
       const double steady_left = static_cast<double>(left.count()) / pace;
       const nanoseconds next = steady_left < static_cast<double>(slice.count())
                                    ? nanoseconds{static_cast<std::int64_t>(steady_left) + 1}
@@ -669,48 +676,45 @@ class basic_sleeper {
       did.gaps += part.gaps;
       if (part.error != 0) did.error = part.error;
       const auto now = Clock::now();
-      const instant steady_now = system_.now(clock_kind::monotonic);
-      const nanoseconds moved = saturating_subtract(to_nanoseconds(now.time_since_epoch()),
-                                                    to_nanoseconds(seen.time_since_epoch()));
-      const nanoseconds took = between(began, steady_now);
-      if (now == seen) {
-        slice = first_slice;
+      began = system_.now(clock_kind::monotonic);
+      const nanoseconds moved = time_left(now, seen);
+      const nanoseconds took = between(moved_at, began);
+      if (moved == nanoseconds::zero()) {
+        slice = shorter(first_slice + took / 16, longest_still_slice);
         if (++still >= most_looks) did.why = outcome::gave_up;
       } else {
-        still = 0;
-        slice = slice < longest_slice / 4 ? slice * 4 : longest_slice;
+        double ratio = pace;
         if (moved > nanoseconds::zero() && took > nanoseconds::zero()) {
-          const double ratio =
-              static_cast<double>(moved.count()) / static_cast<double>(took.count());
-          pace = ratio < 1e-6 ? 1e-6 : (ratio > 1e6 ? 1e6 : ratio);
+          ratio = static_cast<double>(moved.count()) / static_cast<double>(took.count());
+          ratio = ratio < 1e-6 ? 1e-6 : (ratio > 1e6 ? 1e6 : ratio);
         }
+        // Steps that come as before will come so again; after a standstill of its own begin anew.
+        const bool as_before = ratio > pace * 0.75 && ratio < pace * 1.25;
+        slice = still == 0 ? slice * 4 : (as_before ? longest_slice : first_slice);
+        slice = shorter(slice, longest_slice);
+        pace = ratio;
+        still = 0;
+        moved_at = began;
       }
       seen = now;
-      began = steady_now;
+      left = time_left(deadline, seen);
       if (part.why == outcome::gave_up || part.why == outcome::woken) did.why = part.why;
     }
-    if (did.why != outcome::woken && seen >= deadline) {
-      did.why = outcome::reached;
-      did.late = lateness_on(due, seen);
-    }
-    if (seen < deadline) {
-      did.left = saturating_subtract(due, to_nanoseconds(seen.time_since_epoch()));
+    if (left > nanoseconds::zero()) {
+      did.left = left;
+    } else {
+      if (did.why != outcome::woken) did.why = outcome::reached;
+      if (did.why == outcome::reached) did.late = saturating_subtract(nanoseconds::zero(), left);
     }
     return did;
-  }
-
-  template <class TimePoint>
-  static nanoseconds lateness_on(nanoseconds due, const TimePoint& seen) noexcept {
-    const nanoseconds late = saturating_subtract(to_nanoseconds(seen.time_since_epoch()), due);
-    return late > nanoseconds::zero() ? late : nanoseconds::zero();
   }
 
   /// Native waits in a row that end without the clock having moved at all, before a wait gives up.
   static constexpr int most_still = 100;
   /// Spins in a row that end because the clock stands still, before `spin_until` gives up: ≥ 25 ms.
   static constexpr int most_stalled_spins = 1000;
-  /// Looks in a row at a user's clock that stands still, before a wait gives up (2 s, if they wait
-  /// 1 ms each).
+  /// Looks in a row at a user's clock that stands still, before a wait gives up: 39 s, if the slices
+  /// between them take what they are meant to.
   static constexpr int most_looks = 2000;
   /// What a caller's blocking call may leave over because it only knows milliseconds.
   static constexpr nanoseconds blockers_grain = std::chrono::milliseconds{1};
@@ -763,6 +767,12 @@ inline sleeper& this_thread_sleeper() noexcept {
     if (default_tuning.read(how) && here.own.retune(how)) here.tuning_version = version;
   }
   return here.own;
+}
+
+/// The rest of a free function's wait whose deadline lies ahead: apart, so that the answer to one
+/// that is past keeps few registers.
+PUNCTUAL_NOINLINE inline receipt sleep_ahead(wait_kind kind, instant deadline) noexcept {
+  return this_thread_sleeper().sleep_ahead(kind, deadline);
 }
 
 /// Sets the tuning of the free functions, in every thread from its next wait on.
