@@ -1,13 +1,18 @@
 // The program that runs inside a real kernel, one static file without a test framework. Its first
 // word says what it does: `contract NAME` the promises and the figures; `probe NAME` raw wake-ups
 // for the models; `suspend`, `step`, `slew` what only a machine of one's own can do to its clocks;
-// `loop60` what a 60 Hz loop learns. Ends with the number of broken promises.
+// `loop60` what a 60 Hz loop learns; `simh_clock` what a simulator gets (examples/simh, whose words
+// follow). Ends with the number of broken promises.
 
 #include "guest/contract.hpp"
 #include "guest/disturbances.hpp"
 #include "guest/figures.hpp"
 #include "guest/loop60.hpp"
 #include "guest/probe.hpp"
+
+#include <string_view>
+
+extern "C" int simh_clock(int count, char** words);
 
 int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -30,6 +35,10 @@ int main(int count, char** words) {
     guest::slew();
   } else if (command == "loop60") {
     guest::loop60(20);
+  } else if (command == "simh_clock") {
+    // User-mode Linux appends a word of its own to the command line.
+    while (std::string_view(words[count - 1]).starts_with("root=")) --count;
+    return simh_clock(count - 1, words + 1);
   } else {
     guest::check(false, "no command is called '%s'", command.c_str());
   }
