@@ -10,6 +10,7 @@
 #pragma once
 
 #include <punctual/sleeper.hpp>
+#include <punctual/time_left.hpp>
 #include <punctual/waker.hpp>
 
 #include <chrono>
@@ -201,7 +202,7 @@ bool is_over(const std::chrono::time_point<Clock, Duration>& deadline) noexcept(
     return is_past(native_platform{}, clock_of(kind_of_clock<Clock>), to_instant(deadline), ignored,
                    now);
   } else {
-    return Clock::now() >= deadline;
+    return time_left(deadline, Clock::now()) <= nanoseconds::zero();
   }
 }
 
@@ -220,7 +221,10 @@ auto on_standard_clock(const std::chrono::time_point<Clock, Duration>& deadline,
     return on_standard_clock(native_platform{}, clock_of(kind_of_clock<Clock>),
                              to_instant(deadline), wait);
   } else {
-    return wait(deadline);
+    // The standard library subtracts such time points as they are, which may overflow.
+    const nanoseconds left = time_left(deadline, Clock::now());
+    const instant now = native_platform{}.now(clock_kind::monotonic);
+    return wait(later(now, longer(nanoseconds::zero(), shorter(left, longest_standard_wait))));
   }
 }
 

@@ -25,6 +25,7 @@
 #include <punctual/sleeper.hpp>
 #include <punctual/statistics.hpp>
 #include <punctual/time.hpp>
+#include <punctual/time_left.hpp>
 #include <punctual/tuning.hpp>
 
 #include <atomic>
@@ -355,16 +356,15 @@ class basic_pacer {
       instant found{};
       for (int i = 0; i < 3; ++i) {
         const instant before = now();
-        instant there;
+        nanoseconds ahead;
         if constexpr (std::is_same_v<Clock, std::chrono::system_clock>) {
-          there = sleeper_.system().now(clock_kind::realtime);
+          ahead = between(sleeper_.system().now(clock_kind::realtime), to_instant(on));
         } else {
-          there = instant{to_nanoseconds(Clock::now().time_since_epoch())};
+          ahead = time_left(on, Clock::now());
         }
         const nanoseconds apart = between(before, now());
         if (apart >= tightest) continue;
         tightest = apart;
-        const nanoseconds ahead = between(there, instant{to_nanoseconds(on.time_since_epoch())});
         found = later(later(before, apart / 2), ahead);
       }
       return found;

@@ -577,6 +577,63 @@ TEST_CASE("timed mutexes and semaphores are waited for until the deadline, on an
   CHECK(got == 3);
 }
 
+/// A clock of the user's own, as fast as the steady one, with a far end that overflows when it is
+/// converted.
+struct own_clock {
+  using duration = nanoseconds;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<own_clock>;
+  [[maybe_unused]] static constexpr bool is_steady = true;
+  static time_point now() noexcept { return time_point{steady::now().time_since_epoch()}; }
+};
+
+TEST_CASE("timed mutexes, semaphores and conditions know the far end of a user's clock",
+          "[interrupt][contract][G5]") {
+  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
+  constexpr auto far = std::chrono::time_point<own_clock, std::chrono::hours>::max();
+  std::timed_mutex mutex;
+  std::counting_semaphore<> semaphore{0};
+  std::mutex plain;
+  std::condition_variable condition;
+  bool flag = false;
+  mutex.lock();
+  int got = 0;
+  nanoseconds ran{0};
+  std::thread patient([&] {
+    const auto cpu = [] {
+      timespec t{};
+      ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+      return nanoseconds{std::chrono::seconds{t.tv_sec}} + nanoseconds{t.tv_nsec};
+    };
+    const nanoseconds before = cpu();
+    got += try_lock_until(mutex, far);
+    mutex.unlock();
+    got += try_acquire_until(semaphore, far);
+    std::unique_lock lock(plain);
+    got += wait_until(condition, lock, far, [&flag] { return flag; });
+    got += wait_until(condition, lock, far - std::chrono::hours{1}) == std::cv_status::no_timeout;
+    got += !try_acquire_until(semaphore, own_clock::now() + 1ms);
+    ran = cpu() - before;
+  });
+  std::this_thread::sleep_for(30ms);
+  mutex.unlock();
+  std::this_thread::sleep_for(30ms);
+  semaphore.release();
+  std::this_thread::sleep_for(30ms);
+  for (int i = 0; i < 2; ++i) {
+    {
+      const std::lock_guard inside(plain);
+      flag = true;
+    }
+    condition.notify_one();
+    std::this_thread::sleep_for(30ms);
+  }
+  patient.join();
+  CHECK(got == 5);
+  CHECK(ran < 30ms);  // of 150 ms: it was asleep
+}
+
 TEST_CASE("the far end waits for ever for a condition, too", "[interrupt][contract][G5][threads]") {
   std::condition_variable condition;
   std::mutex mutex;

@@ -545,6 +545,35 @@ TEST_CASE("aligned to a wall clock, beats fall on its seconds", "[pacer]") {
   CHECK(p.deadline().time_since_epoch() % nanoseconds{100ms} == 42ns);
 }
 
+/// Counts 100 ns since 1601: as nanoseconds it does not fit 64 bits.
+struct since_1601 {
+  using duration = std::chrono::duration<std::int64_t, std::ratio<1, 10'000'000>>;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<since_1601>;
+  [[maybe_unused]] static constexpr bool is_steady = false;
+  static inline const sim::simulation* world = nullptr;
+  static time_point now() noexcept {
+    return time_point{duration{134'100'000'000'000'000} +
+                      std::chrono::floor<duration>(world->time().time_since_epoch())};
+  }
+};
+
+TEST_CASE("aligned to a clock since 1601, beats fall where it says", "[pacer]") {
+  sim::simulation world;
+  late_by_60us(world);
+  sim_pacer p{hz(10), sim::simulated_platform{world}};
+  since_1601::world = &world;
+  const instant on = world.time() + 1042ms;
+  p.align(since_1601::now() + 1042ms);
+  for (int i = 0; i < 20; ++i) {
+    p.next();
+    // Within what two readings are apart, and the clock's own 100 ns.
+    const nanoseconds into = (world.time() - on + 1s + 1us) % nanoseconds{100ms};
+    CHECK(into <= 3us);
+  }
+}
+
 TEST_CASE("a nudge from elsewhere steers the grid", "[pacer]") {
   sim::simulation world;
   late_by_60us(world);
