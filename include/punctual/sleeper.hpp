@@ -130,6 +130,8 @@ class basic_sleeper {
   ///
   /// Guarantee  The deadline's own clock was read at or after the deadline, unless `gave_up`.
   /// Errors     A refused native wait is waited out by spinning, and `error` holds its code.
+  ///            `gave_up` after 100 native waits, or 2000 looks at any other clock than the steady
+  ///            and the system clock, between which the clock did not move at all: about 39 s.
   /// Signals    A handler may run half-way; the wait resumes towards the same instant.
   /// Cost       At most the margin of one core. A past deadline makes no system call.
   template <class Clock, class Duration>
