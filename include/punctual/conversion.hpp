@@ -1,9 +1,9 @@
 // Counts of one period as counts of another: any rep, any period, rounded up and saturated.
 //
 // Layer L1. The arithmetic under time.hpp, which is what others include. Exact where the answer
-// fits 64 bits, whatever the count is: 128 bits wide, a long double beyond 2^53, a fixed-point class. A
-// floating count that is a whole number of nanoseconds but for its own rounding stays that number
-// (0.001 s is exactly one million); no count ever comes out below itself.
+// fits 64 bits, whatever the count is: 128 bits wide, a long double beyond 2^53, of a fixed-point
+// class. A floating count that is a whole number of nanoseconds but for its own rounding stays that
+// number (0.001 s is exactly one million); no count comes out below itself.
 #pragma once
 
 #include <punctual/platform/config.hpp>

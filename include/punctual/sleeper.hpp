@@ -436,9 +436,9 @@ class basic_sleeper {
     bool never_waits() const noexcept { return in_a_row_ >= most_at_once; }
     // The clock has not moved for so many native waits that it never will.
     bool frozen() const noexcept { return stood_still_ >= most_still; }
-    // What to ask for. A clock of coarse steps may show a time before the deadline when the kernel's
-    // own is past it: each call then ends at once, so ask for later and later until the clock makes
-    // its next step.
+    // What to ask for. A clock of coarse steps may show a time before the deadline when the
+    // kernel's own is past it: each call then ends at once, so ask for later and later until the
+    // clock makes its next step.
     instant from(instant until) const noexcept {
       return stood_still_ == 0
                  ? until
@@ -715,8 +715,8 @@ class basic_sleeper {
   static constexpr int most_still = 100;
   /// Spins in a row that end because the clock stands still, before `spin_until` gives up: ≥ 25 ms.
   static constexpr int most_stalled_spins = 1000;
-  /// Looks in a row at a user's clock that stands still, before a wait gives up: 39 s, if the slices
-  /// between them take what they are meant to.
+  /// Looks in a row at a user's clock that stands still, before a wait gives up: 39 s, if the
+  /// slices between them take what they are meant to.
   static constexpr int most_looks = 2000;
   /// What a caller's blocking call may leave over because it only knows milliseconds.
   static constexpr nanoseconds blockers_grain = std::chrono::milliseconds{1};

@@ -19,7 +19,7 @@ bool returns_at_once(std::uint64_t bits) {
   return slept.native_waits == 0 && punctual::steady::now() - start < std::chrono::seconds(1);
 }
 
-/// A clock that counts seconds in a double: there a deadline of NaN is compared on the clock itself.
+/// A clock that counts seconds in a double: a deadline of NaN is compared on the clock itself.
 struct own_clock {
   using duration = seconds;
   using rep = double;
