@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
 namespace punctual {
@@ -173,14 +172,30 @@ inline calibration current_calibration() noexcept {
 
 namespace report_text {
 
-inline std::string formatted(const char* pattern, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), pattern, value);
-  return text.data();
+// By hand, since printf writes a comma where the program's locale says so, and then it is no JSON.
+inline std::string decimal(double value, int places) {
+  constexpr double most = 9e18;
+  if (conversion::is_nan(value)) return "0";
+  std::uint64_t scale = 1;
+  for (int i = 0; i < places; ++i) scale *= 10;
+  const bool negative = value < 0;
+  const double size = (negative ? -value : value) * static_cast<double>(scale) + 0.5;
+  const std::uint64_t digits = static_cast<std::uint64_t>(size < most ? size : most);
+  std::string text = (negative && digits != 0 ? "-" : "") + std::to_string(digits / scale);
+  if (places > 0) text += '.' + std::to_string(scale + digits % scale).substr(1);
+  return text;
+}
+/// As many of four decimals as are needed: 0.98, 1.
+inline std::string shortened(double value) {
+  std::string text = decimal(value, 4);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
 }
 inline double in_us(nanoseconds t) { return static_cast<double>(t.count()) / 1e3; }
-inline std::string us(nanoseconds t) { return formatted("%.1f us", in_us(t)); }
-inline std::string ns(fine_nanoseconds t) { return formatted("%.1f ns", t.count()); }
+inline std::string us(nanoseconds t) { return decimal(in_us(t), 1) + " us"; }
+inline std::string ms(nanoseconds t, int places) { return decimal(in_us(t) / 1e3, places) + " ms"; }
+inline std::string ns(fine_nanoseconds t) { return decimal(t.count(), 1) + " ns"; }
 
 inline const char* reason(margin_reason why) {
   switch (why) {
@@ -207,7 +222,8 @@ inline const char* reason(margin_reason why) {
 inline void add_margins(std::string& text, const margin_report* first, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const margin_report& m = first[i];
-    text += "  " + formatted("%9.3f ms", in_us(m.length) / 1e3) + ": margin " +
+    const std::string length = ms(m.length, 3);
+    text += std::string(length.size() < 14 ? 14 - length.size() : 0, ' ') + length + ": margin " +
             us(m.margin.margin) + " (" + reason(m.margin.why) + "; quantile " +
             us(m.margin.quantile) + ", " + std::to_string(m.margin.samples) + " samples";
     if (m.margin.tick > nanoseconds::zero()) {
@@ -224,10 +240,10 @@ inline std::string to_text(const calibration& c) {
   using namespace report_text;
   std::string text =
       std::string("platform ") + c.platform + ", native wait " + c.native_call + "\n";
+  text += "clock: std::chrono::steady_clock\n";
   text += "counter: " + std::string(c.counter_used ? "used, " : "not used, ") + c.counter_reason;
   if (c.counter_mhz > 0) {
-    text +=
-        formatted(", %.3f MHz", c.counter_mhz) + " measured against the clock over native waits";
+    text += ", " + decimal(c.counter_mhz, 3) + " MHz measured against the clock over native waits";
   }
   text += "\n";
   if (c.took > nanoseconds::zero()) {
@@ -246,8 +262,8 @@ inline std::string to_text(const calibration& c) {
   text += "overshoot and margin by length:\n";
   add_margins(text, c.overshoot.data(), c.overshoot.size());
   text += c.took > nanoseconds::zero()
-              ? "measured in " + formatted("%.1f ms", in_us(c.took) / 1e3) + " with " +
-                    std::to_string(c.native_waits) + " native waits\n"
+              ? "measured in " + ms(c.took, 1) + " with " + std::to_string(c.native_waits) +
+                    " native waits\n"
               : std::string("never calibrated: learned from ordinary waits\n");
   return text;
 }
@@ -255,11 +271,13 @@ inline std::string to_text(const calibration& c) {
 /// The same as one JSON object; times in nanoseconds.
 inline std::string to_json(const calibration& c) {
   using namespace report_text;
-  const auto number = [](double value) { return formatted("%.3f", value); };
+  const auto number = [](double value) { return decimal(value, 3); };
   std::string text =
       std::string("{\"platform\":\"") + c.platform + "\",\"native_call\":\"" + c.native_call +
-      "\",\"counter_used\":" + (c.counter_used ? "true" : "false") + ",\"counter_reason\":\"" +
-      c.counter_reason + "\",\"counter_mhz\":" + formatted("%.6f", c.counter_mhz) +
+      "\",\"clock\":\"std::chrono::steady_clock\",\"counter_used\":" +
+      (c.counter_used ? "true" : "false") + ",\"counter_reason\":\"" + c.counter_reason +
+      "\",\"counter_mhz\":" + decimal(c.counter_mhz, 6) +
+      ",\"counter_measured\":\"against the clock over native waits\"" +
       ",\"clock_read_ns\":" + number(c.clock_read.count()) +
       ",\"coarse_read_ns\":" + number(c.coarse_read.count()) +
       ",\"counter_read_ns\":" + number(c.counter_read.count()) +
@@ -276,7 +294,8 @@ inline std::string to_json(const calibration& c) {
     text += std::string(i == 0 ? "" : ",") + "{\"length_ns\":" + std::to_string(m.length.count()) +
             ",\"margin_ns\":" + std::to_string(m.margin.margin.count()) +
             ",\"quantile_ns\":" + std::to_string(m.margin.quantile.count()) +
-            ",\"samples\":" + std::to_string(m.margin.samples) + "}";
+            ",\"samples\":" + std::to_string(m.margin.samples) + ",\"why\":\"" +
+            reason(m.margin.why) + "\"}";
   }
   return text + "]}";
 }
@@ -287,9 +306,9 @@ inline std::string to_text(const sleeper_report& r) {
   std::string text =
       std::string("platform ") + r.platform + ", native wait " + r.native_call + "\n";
   text += "counter: " + std::string(r.counter_used ? "used, " : "not used, ") + r.counter_reason;
-  if (r.counter_mhz > 0) text += formatted(", %.3f MHz", r.counter_mhz);
-  text += "\ntuning: punctuality " + formatted("%g", r.how.punctuality) + ", cpu_budget " +
-          formatted("%g", r.how.cpu_budget) + ", max_margin " + us(r.how.max_margin) +
+  if (r.counter_mhz > 0) text += ", " + decimal(r.counter_mhz, 3) + " MHz";
+  text += "\ntuning: punctuality " + shortened(r.how.punctuality) + ", cpu_budget " +
+          shortened(r.how.cpu_budget) + ", max_margin " + us(r.how.max_margin) +
           (r.how.tighten_slack ? ", slack tightened" : ", slack as it is");
   if (r.slack >= nanoseconds::zero()) text += " (this thread's: " + us(r.slack) + ")";
   text += "\nmargin by length:\n";
