@@ -22,6 +22,7 @@
 #include <punctual/rate.hpp>
 #include <punctual/receipt.hpp>
 #include <punctual/schedule.hpp>
+#include <punctual/shared_sum.hpp>
 #include <punctual/sleeper.hpp>
 #include <punctual/statistics.hpp>
 #include <punctual/time.hpp>
@@ -138,12 +139,7 @@ class basic_pacer {
   /// From the next deadline on every beat moves it by at most 1/64 of a period, so that half a
   /// period takes 32 beats and no interval is off by more than 1.6 %. Nudges add up.
   /// Threads  Any.
-  void nudge(nanoseconds by) noexcept {
-    std::int64_t before = orders_.nudge.load(std::memory_order_relaxed);
-    while (!orders_.nudge.compare_exchange_weak(
-        before, saturating_add(nanoseconds{before}, by).count(), std::memory_order_relaxed)) {
-    }
-  }
+  void nudge(nanoseconds by) noexcept { orders_.nudge.add(by); }
 
   /// Ends the loop: `next` answers false with `stopped`, at the latest when the wait under way is
   /// over, until `restart`. To end that wait as well, call `next` with a waker or a stop token.
@@ -233,7 +229,7 @@ class basic_pacer {
   };
   struct mailbox {
     published<pacing> pace;
-    std::atomic<std::int64_t> nudge{0};
+    shared_sum nudge;
     std::atomic<bool> stop{false};
   };
   struct window {
@@ -319,9 +315,7 @@ class basic_pacer {
         schedule_.set_rate(fresh.beats);
       }
     }
-    if (orders_.nudge.load(std::memory_order_relaxed) != 0) {
-      schedule_.nudge(nanoseconds{orders_.nudge.exchange(0, std::memory_order_relaxed)});
-    }
+    if (orders_.nudge.any()) schedule_.nudge(orders_.nudge.take());
   }
 
   void resume_at(instant at) noexcept {
