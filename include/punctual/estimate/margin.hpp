@@ -157,10 +157,10 @@ class wait_planner {
       return on_lattice(now, deadline, may, bound, rest, learned);
     }
     lost_ = 0;
-    const std::size_t natural = overshoot_estimator::class_of(left - left / 8);
+    const std::size_t natural = overshoot_estimator::class_of(most_of(left));
     if (learned.length > nanoseconds::zero()) {
       if (learned.c < natural && !rest && due_for_sample(natural, left, cut_short)) {
-        return sample(now, left, natural, {});
+        return sample(now, left, natural, above(learned.c, natural, left));
       }
       return by_length(now, deadline, learned);
     }
@@ -171,7 +171,7 @@ class wait_planner {
         interval_[natural] = skipped_[natural] = 0;
       }
       if (!rest && due_for_sample(natural, left, cut_short)) {
-        return sample(now, left, natural, trial(left, may));
+        return sample(now, left, natural, trial(left));
       }
       return {false, deadline, left, rest ? margin_reason::learned : margin_reason::too_short};
     }
@@ -202,11 +202,13 @@ class wait_planner {
         closed_ &= ~(1U << c);
         late_in_a_row_ = most_late_in_a_row - 1;  // one late wait closes it again
       }
-      if (in_time && (tried_ || c + 1 >= sampled_)) {
-        interval_[sampled_] = 1;  // look again at once
-      } else if (!in_time && interval_[sampled_] <
-                                 (overshoot_.tracker_of(sampled_).settled() ? rarest : soon)) {
-        ++interval_[sampled_];
+      if (in_time) {
+        again_ = true;  // it has cost nothing: look again at once
+      } else {
+        const int by = overshoot_.tracker_of(sampled_).settled() ? 2 : 1;
+        interval_[sampled_] =
+            static_cast<std::uint8_t>(smaller<int>(rarest, interval_[sampled_] + by));
+        shorter_ = static_cast<std::uint8_t>((shorter_ + 1) % halvings);
       }
     } else {
       interval_[c] = skipped_[c] = 0;
@@ -286,22 +288,10 @@ class wait_planner {
   constexpr class_plan by_length(nanoseconds left, nanoseconds may) const noexcept {
     return by_length(left, may, closed_);
   }
-  // Every other sample is the wait that would be made if no class were closed, else the one that
-  // was made last: samples of the whole length say nothing of those, and what a few bad waits have
-  // spoilt must not stay so.
-  constexpr class_plan trial(nanoseconds left, nanoseconds may) noexcept {
-    try_next_ = !try_next_;
-    if (!try_next_) return {};
-    const class_plan open = closed_ != 0 ? by_length(left, may, 0) : class_plan{};
-    if (open.length > nanoseconds::zero()) return open;
-    if (used_ + native_cost_ >= left) return {};
-    return {used_, overshoot_estimator::class_of(used_)};
-  }
   constexpr native_plan by_length(instant now, instant deadline, class_plan plan) noexcept {
     const nanoseconds left = between(now, deadline);
     const nanoseconds asked = varied(plan.length, left - plan.length);
     planned_before_ = deadline;
-    used_ = plan.length;
     served_ = true;
     return {true, later(now, asked), left - asked, reason_of(plan.c)};
   }
@@ -340,15 +330,19 @@ class wait_planner {
     return longer(nanoseconds::zero(), between(wake, deadline));
   }
 
-  // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be.
-  // Where a class is new and its neighbours say that it would take twice what is left, the 4th for
-  // a start, soon the 128th, and none of those that a late one before has cut short.
+  // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be, and
+  // the next one after each that ended in time, which cost nothing; none of those that a late one
+  // before has cut short. Where a class is new and waits would take three times what is left, the
+  // 4th for a start, soon the 128th; but what one sample says alone is looked at again.
   constexpr bool due_for_sample(std::size_t c, nanoseconds left, bool cut_short) noexcept {
     if (cut_short) return false;
-    const bool costly =
-        !overshoot_.tracker_of(c).settled() && overshoot_.quantile(left - left / 8) > left;
+    if (again_ && c == sampled_) {
+      again_ = false;
+      return true;
+    }
     std::uint8_t interval = interval_[c];
-    if (costly && interval != 1) {
+    const quantile_tracker& known = overshoot_.tracker_of(c);
+    if (known.samples() != 1 && !known.settled() && overshoot_.quantile(most_of(left)) / 2 > left) {
       if (left < longest_ - longest_ / 4) return false;
       interval = natives_ < few_natives ? soon : rarest;
     }
@@ -357,16 +351,20 @@ class wait_planner {
     skipped_[c] = 0;
     return true;
   }
-  // Most of the wait; where that has failed before, also a quarter, a 16th, a 64th of it: a kernel
-  // whose lateness grows with the length may serve those.
+  // Where no native wait is sure to end in time: most of it, half as long after each that was late,
+  // down to a 64th. A kernel whose lateness grows with the length may serve the short ones, and
+  // each class that chance has spoilt has its turn.
+  constexpr nanoseconds trial(nanoseconds left) const noexcept {
+    return longer(most_of(left) / (std::int64_t{1} << shorter_), nanoseconds{1});
+  }
+  // Where one is: of the classes above it, each in its turn.
+  constexpr nanoseconds above(std::size_t used, std::size_t natural, nanoseconds left) noexcept {
+    const std::size_t c = natural - explored_++ % (natural - used);
+    return shorter(most_of(left), overshoot_estimator::to(c) - nanoseconds{1});
+  }
+  static constexpr nanoseconds most_of(nanoseconds left) noexcept { return left - left / 8; }
   constexpr native_plan sample(instant now, nanoseconds left, std::size_t c,
-                               class_plan trial) noexcept {
-    nanoseconds length = trial.length;
-    tried_ = length > nanoseconds::zero();
-    if (!tried_) {
-      const int parts = interval_[c] < rarest ? 0 : 2 * (explored_++ % 4);
-      length = longer((left - left / 8) / (std::int64_t{1} << parts), nanoseconds{1});
-    }
+                               nanoseconds length) noexcept {
     sampling_ = true;
     sampled_ = static_cast<std::uint8_t>(c);
     planned_before_ = later(now, left);
@@ -383,7 +381,8 @@ class wait_planner {
 
   static constexpr nanoseconds worth_varying = std::chrono::microseconds{200};
   static constexpr std::uint8_t rarest = 7, soon = 2, doubtful = 4;  // 2^7 = 128
-  static constexpr std::uint8_t few_natives = 24, most_late_in_a_row = 6, most_lost = 3;
+  static constexpr std::uint8_t few_natives = 24, most_late_in_a_row = 6, most_lost = 3,
+                                halvings = 7;
   static constexpr std::uint16_t few_samples = 4;
   // Waits too short for the lattice between two native ones: 2, 4, … 512, as nothing contradicts.
   constexpr std::uint32_t silence() const noexcept { return 2U << smaller(8, lattice_.steady()); }
@@ -394,14 +393,13 @@ class wait_planner {
   nanoseconds native_cost_{std::chrono::microseconds{5}};
   instant woke_ = instant::min();
   nanoseconds longest_{0};  // of the latest waits, fading
-  nanoseconds used_{0};     // the latest wait that was planned by its length
   instant planned_before_ = instant::max();
   std::uint32_t closed_ = 0;  // classes, by bit
   std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
   std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
-  std::uint8_t sampled_ = 0, explored_ = 0, natives_ = 0, late_in_a_row_ = 0, varied_ = 0,
-               lost_ = 0;
-  bool served_ = false, try_next_ = false, tried_ = false, cut_short_ = false;
+  std::uint8_t sampled_ = 0, explored_ = 0, shorter_ = 0, natives_ = 0, late_in_a_row_ = 0,
+               varied_ = 0, lost_ = 0;
+  bool served_ = false, cut_short_ = false, again_ = false;
   bool sampling_ = false, aimed_ = false, contest_ = false;
 };
 

@@ -101,7 +101,7 @@ class quantile_tracker {
     const bool stall = sample > most;
     sample = within(sample, 0.0F, most);
     if (!settled()) {
-      settle(sample);
+      settle(sample, stall);
       return;
     }
     if (count_ < 0xffff) ++count_;
@@ -121,20 +121,37 @@ class quantile_tracker {
   // Cumulative sums, see quantile_rule: e^9.2 and e^7 against chance; e^1.5 is a first suspicion.
   static constexpr std::uint16_t step_alarm = 9'400, tail_alarm = 7'200, suspicion = 1'500;
 
-  // The largest of 16 is no quantile yet, and a stall among them must not be one either.
-  constexpr void settle(float sample) noexcept {
-    ++count_;
+  // The largest of 16 is no quantile yet, and a stall among them must not be one either: where it
+  // is the first, it counts once there is a second.
+  constexpr void settle(float sample, bool stall) noexcept {
     float& largest = peak_;
     float& second = lowest_;
+    float& third = before_;
+    if (count_ == 0 && largest > 0.0F) {
+      count_ = 1;
+    } else if (count_ == 0 && stall && sample > 0.0F) {
+      largest = sample;
+      return;
+    }
+    ++count_;
     if (count_ == 1 || sample > largest) {
+      third = second;
       second = count_ == 1 ? sample : largest;
       largest = sample;
     } else if (sample > second || count_ == 2) {
+      third = second;
       second = sample;
+    } else if (sample > third || count_ == 3) {
+      third = sample;
     }
-    value_ = smaller(largest, 2.0F * second + 10.0F * finest);
-    spread_out(smaller(largest - second, second));
-    if (settled()) quiet();
+    // What an exponential tail would have for the largest of so many, or twice the second of two.
+    const float tail = count_ < 3 ? second : 2.0F * (second - third);
+    value_ = smaller(largest, second + tail + 10.0F * finest);
+    spread_out(smaller(largest - second, 2.0F * tail));
+    if (settled()) {
+      quiet();
+      third = 0.0F;
+    }
   }
 
   constexpr float step(const quantile_rule& rule) const noexcept {
