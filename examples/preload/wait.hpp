@@ -81,6 +81,7 @@ struct thread_state {
   const void* outermost = nullptr;  ///< the frame of the wait that is under way
   int slack = 0;                    ///< what to hand back after the native wait that is under way
   bool tuned = false;
+  bool refused = false;  ///< a filter did not allow what this thread wanted to wait with
 };
 inline constinit thread_local thread_state mine;
 
@@ -167,6 +168,7 @@ class interruptible_wait {
         const nanoseconds remained = std::chrono::seconds{length[0]} + nanoseconds{length[1]};
         return interrupted(at - remained);
       }
+      mine.refused = true;
     }
     return with_open_mask(on, at);
   }
@@ -175,12 +177,16 @@ class interruptible_wait {
     const nanoseconds since = at.time_since_epoch();
     const timespec until{static_cast<time_t>(since.count() / 1'000'000'000),
                          static_cast<long>(since.count() % 1'000'000'000)};
+    const clockid_t clock = on == clock_kind::monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+    // A refused call says nothing of a handler that ran around it: try first, with none let in.
+    constexpr timespec past{};
+    int error = mine.refused ? system::clock_nanosleep(clock, TIMER_ABSTIME, &past, nullptr) : 0;
+    if (error != 0) return {punctual::native_end::refused, error};
     open_.exchange_with_mask();
-    const int error =
-        system::clock_nanosleep(on == clock_kind::monotonic ? CLOCK_MONOTONIC : CLOCK_REALTIME,
-                                TIMER_ABSTIME, &until, nullptr);
+    error = system::clock_nanosleep(clock, TIMER_ABSTIME, &until, nullptr);
     held_back.exchange_with_mask();
     if (error == EINTR) return interrupted(punctual::native_platform::now(on));
+    mine.refused = error != 0;
     return {error == 0 ? punctual::native_end::woke : punctual::native_end::refused, error};
   }
 

@@ -11,6 +11,7 @@
 #include <limits>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include <sys/wait.h>
 
@@ -464,6 +465,54 @@ TEST_CASE("sleep answers the whole seconds that remained", "[preload]") {
   CHECK(sleep(1) == 0);
   alarm_after(20ms);
   CHECK(sleep(std::numeric_limits<unsigned>::max()) == std::numeric_limits<unsigned>::max() - 1);
+}
+
+// `sleeping_calls` has no `sleep`, which knows whole seconds only: its rules one by one.
+TEST_CASE("sleep, too, is ended by handlers only, handed back, and cancelled", "[preload][G8]") {
+  const sigset_t mask = mask_of_thread();
+  for (const int flags : {0, SA_RESTART}) {
+    const handler alarms(SIGALRM, note_signal, flags);
+    alarm_after(20ms);
+    errno = 4711;
+    const nanoseconds from = now();
+    CHECK(sleep(5) == 4);
+    CHECK(now() - from < 4s);
+    CHECK(handled == 1);
+  }
+  {
+    const handler alarms(SIGALRM, SIG_IGN);
+    alarm_after(20ms);
+    const nanoseconds from = now();
+    CHECK(sleep(1) == 0);
+    CHECK(now() - from >= 1s);
+  }
+  CHECK(same(mask, mask_of_thread()));
+  for (const int type : {PTHREAD_CANCEL_DEFERRED, PTHREAD_CANCEL_ASYNCHRONOUS}) {
+    for (const bool before : {true, false}) {
+      pthread_t thread{};
+      std::pair<int, std::atomic<bool>> wanted{type, before};
+      REQUIRE(pthread_create(
+                  &thread, nullptr,
+                  [](void* given) -> void* {
+                    auto& [kind, wait] = *static_cast<std::pair<int, std::atomic<bool>>*>(given);
+                    pthread_setcanceltype(kind, nullptr);
+                    // Until the cancellation is pending; this is no cancellation point.
+                    if (kind == PTHREAD_CANCEL_DEFERRED) {
+                      while (wait) {
+                      }
+                    }
+                    sleep(100);
+                    return nullptr;
+                  },
+                  &wanted) == 0);
+      if (!before) usleep(20'000);
+      pthread_cancel(thread);
+      wanted.second = false;
+      void* answer = nullptr;
+      pthread_join(thread, &answer);
+      CHECK(answer == PTHREAD_CANCELED);
+    }
+  }
 }
 
 TEST_CASE("wrong arguments are refused at once, with the system's own words", "[preload][G5]") {

@@ -18,6 +18,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+// What poll and ppoll become where a program is compiled to have its arrays checked.
+extern "C" int __poll_chk(pollfd*, nfds_t, int, std::size_t);
+extern "C" int __ppoll_chk(pollfd*, nfds_t, const timespec*, const sigset_t*, std::size_t);
+
 namespace preload_tests {
 
 using std::chrono::nanoseconds;
@@ -117,6 +121,17 @@ inline const std::vector<sleeping_call>& sleeping_calls() {
        [](nanoseconds l) {
          const timespec t = to_timespec(l);
          return error_of(ppoll(nullptr, 0, &t, nullptr));
+       },
+       1ns},
+      {"poll, checked",
+       [](nanoseconds l) {
+         return error_of(__poll_chk(nullptr, 0, static_cast<int>(l.count() / 1'000'000), 0));
+       },
+       1ms},
+      {"ppoll, checked",
+       [](nanoseconds l) {
+         const timespec t = to_timespec(l);
+         return error_of(__ppoll_chk(nullptr, 0, &t, nullptr, 0));
        },
        1ns},
   };
