@@ -63,27 +63,63 @@ calibration basic_sleeper<P>::described() const noexcept {
   return c;
 }
 
+/// Whether native waits in a row end on ticks of 4 ms or more: three that are late by 2 ms or more,
+/// and all ends whole multiples of one such period apart. Waits that are only disturbed do not.
+class long_tick {
+ public:
+  void note(instant woke, nanoseconds overshoot) noexcept {
+    constexpr nanoseconds shortest = std::chrono::microseconds{3500};
+    const nanoseconds apart = between(last_, woke);
+    last_ = woke;
+    if (late_ > 0) {
+      const nanoseconds period = period_ == nanoseconds::zero() ? apart : shorter(period_, apart);
+      const nanoseconds off = longer(period_, apart) % longer(period, nanoseconds{1});
+      if (period < shortest || shorter(off, period - off) > period / 16) {
+        refuted_ = true;
+        late_ = 0;
+      }
+      period_ = late_ > 0 ? period : nanoseconds::zero();
+    }
+    if (overshoot >= std::chrono::milliseconds{2} && late_ < enough) ++late_;
+  }
+  /// Worth another look. Once refuted it is not again, or disturbances would go on for ever.
+  bool suspected() const noexcept { return late_ > 0 && late_ < enough && !refuted_; }
+  bool seen() const noexcept { return late_ == enough; }
+  /// How long a native wait may take there, ns, ≥ 0.
+  nanoseconds period() const noexcept { return period_; }
+
+ private:
+  static constexpr int enough = 3;
+  instant last_{};
+  nanoseconds period_{0};
+  int late_ = 0;
+  bool refuted_ = false;
+};
+
 template <platform P>
 calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
-  constexpr nanoseconds long_tick = std::chrono::milliseconds{2};
   constexpr nanoseconds longest_calibration = std::chrono::seconds{10};
   constexpr nanoseconds extended_calibration = std::chrono::milliseconds{250};
   const in_use guard(in_use_);
-  if (!guard.first()) return described();
+  if (!guard.first() || budget <= nanoseconds::zero()) return described();
   prepare();
   calibration found;
-  budget = longer(nanoseconds::zero(), shorter(budget, longest_calibration));
+  budget = shorter(budget, longest_calibration);
   const nanoseconds extended = longer(budget, shorter(budget / 2 * 25, extended_calibration));
 
   const instant began = system_.now(clock_kind::monotonic);
+  // What one call takes: the best of some rounds, as many as an eighth of the budget lets through.
   const auto cost_of = [&](auto call) {
-    constexpr int times = 64;
+    const int times = budget < std::chrono::milliseconds{1} ? 16 : 64;
     fine_nanoseconds best{1e9};
-    for (int round = 0; round < 3; ++round) {
-      const instant from = system_.now(clock_kind::monotonic);
+    instant from = system_.now(clock_kind::monotonic);
+    const instant last = later(from, budget / 32);
+    for (int round = 0; round < 3 && (round == 0 || from < last); ++round) {
       for (int i = 0; i < times; ++i) call();
-      const fine_nanoseconds each{between(from, system_.now(clock_kind::monotonic))};
+      const instant until = system_.now(clock_kind::monotonic);
+      const fine_nanoseconds each{between(from, until)};
       if (each / times < best) best = each / times;
+      from = until;
     }
     return best;
   };
@@ -99,8 +135,7 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
 
   const slack slackness = how_.tighten_slack ? slack::tight : slack::as_is;
   wait_planner& plans = planner(wait_kind::plain);
-  nanoseconds limit = budget;
-  int long_overshoots = 0;
+  long_tick tick;
   // One native wait of this length, learned from like any other. False: the system refuses them.
   const auto sample = [&](nanoseconds length) {
     const nanoseconds ran = system_.running_time();
@@ -115,24 +150,27 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
     if (after.at <= before.at) return false;
     if (length == nanoseconds{1}) found.shortest_native_wait = between(before.at, after.at);
     if (is_lateness(between(until, after.at))) plans.woke(before.at, until, after.at);
-    // Three in a row are a tick of 4 ms or more, fewer a disturbance.
-    long_overshoots = after.at - until >= long_tick ? long_overshoots + 1 : 0;
-    if (long_overshoots == 3) limit = extended;
+    tick.note(after.at, between(until, after.at));
     return true;
   };
-  if (budget > nanoseconds::zero()) sample(nanoseconds{1});
+  bool allowed = sample(nanoseconds{1});
   // Lengths in an order that learns most from the least time; on ticks their variety also varies
   // the phase.
   constexpr std::array<int, 16> microseconds{1000, 100,  100, 1000, 250,  4000, 100, 1000,
                                              500,  2000, 100, 4000, 1000, 250,  100, 1000};
-  for (std::size_t i = 0;; ++i) {
+  for (std::size_t i = 0, passed_over = 0; allowed && i < 10'000; ++i) {
     const nanoseconds length = std::chrono::microseconds{microseconds[i % microseconds.size()]};
     const nanoseconds spent = between(began, system_.now(clock_kind::monotonic));
     // A wait must fit with its overshoot, as far as that is known; a tick that was seen once or
     // twice gets its next look all the same.
-    const bool suspicion = long_overshoots == 1 || long_overshoots == 2;
-    if ((!suspicion && spent + length + plans.margin(length) > limit) || i > 10'000) break;
-    if (!sample(length)) break;
+    const nanoseconds limit = tick.seen() || tick.suspected() ? extended : budget;
+    const nanoseconds takes = longer(length + plans.margin(length), tick.period());
+    if (spent + takes <= limit) {
+      passed_over = 0;
+      allowed = sample(length);
+    } else if (++passed_over == microseconds.size() || spent >= limit) {
+      break;
+    }
   }
   calibration all = described();
   all.clock_read = found.clock_read;
@@ -151,9 +189,9 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
 /// The calling thread's sleeper and every thread that starts to wait afterwards profit. Optional:
 /// the first waits learn the same inside their own time.
 ///
-/// @param budget  The time that it may take, 0 to 10 s, 20 ms by default. Where native waits turn
-///                out to end on ticks of 4 ms or more it is extended to 12.5 times as much, at most
-///                250 ms.
+/// @param budget  The time that it may take, up to 10 s, 20 ms by default; it is kept to within one
+///                native wait. Zero or less measures nothing. Where native waits turn out to end on
+///                ticks of 4 ms or more it is extended to 12.5 times as much, at most 250 ms.
 /// @return  What was found.
 /// Cost  The budget, nearly all of it asleep. Threads  Safe from any thread; each measures for
 /// itself.
