@@ -34,16 +34,27 @@ class portable_platform {
 
   static instant coarse_now(clock_kind on) noexcept { return now(on); }
 
+  /// Blocks until the instant. The standard's sleeps have no answer: one that is back at once, long
+  /// before its time, was refused by the system, and `error` says what it left in errno.
   static native_wait block_until(clock_kind on, instant until, slack) noexcept {
-    return guarded([&] {
-      // Bounded, since not every library survives the largest time points.
-      const instant at = soonest(on, until);
+    // Bounded, since not every library survives the largest time points.
+    const instant at = soonest(on, until);
+    const instant from = now(clock_kind::monotonic);
+    int said = 0;
+    const native_wait answer = guarded([&] {
+      errno = 0;
       if (on == clock_kind::monotonic) {
         std::this_thread::sleep_until(std::chrono::time_point_cast<steady::duration>(at));
       } else {
-        std::this_thread::sleep_until(to_system(at));
+        // A length: on this clock some libraries loop around a sleep, also around a refused one.
+        std::this_thread::sleep_for(at - now(on));
       }
+      said = errno;
     });
+    if (now(clock_kind::monotonic) - from >= at_once || at - now(on) < worth_mentioning) {
+      return answer;
+    }
+    return {native_end::refused, said != 0 ? said : EAGAIN};
   }
 
   static native_wait park_until(const park_word& word, std::uint32_t expected, clock_kind on,
@@ -91,6 +102,9 @@ class portable_platform {
     std::mutex mutex;
     std::condition_variable changed;
   };
+
+  static constexpr nanoseconds at_once = std::chrono::microseconds{50};
+  static constexpr nanoseconds worth_mentioning = std::chrono::milliseconds{1};
 
   // One for the process: it is woken seldom, and every waiter looks at its own word again. Never
   // destroyed, so that waits in static destructors still work.
