@@ -204,9 +204,14 @@ class basic_sleeper {
           if (event) return native_wait{native_end::woke, 0};
           const instant back = system_.now(on);
           const nanoseconds left = between(back, at);
+          const nanoseconds took = between(asked, back);
           if (left <= nanoseconds::zero()) return native_wait{native_end::woke, 0};
-          if (left < blockers_grain) return system_.block_until(on, at, how);
-          if (between(asked, back) >= at_once) return native_wait{native_end::interrupted, 0};
+          // Sooner than whole milliseconds: it was interrupted, and can look for events again.
+          const bool whole = took >= between(asked, at) / blockers_grain * blockers_grain;
+          if (left < blockers_grain && (whole || took < at_once)) {
+            return system_.block_until(on, at, how);
+          }
+          if (took >= at_once) return native_wait{native_end::interrupted, 0};
           const native_wait pause = system_.block_until(on, later(back, blockers_grain), how);
           return native_wait{pause.how == native_end::refused ? pause.how : native_end::interrupted,
                              pause.error};
@@ -233,7 +238,9 @@ class basic_sleeper {
   /// Learns from such a call: `woke` is when it returned, not ended by an event.
   void observe(instant handover, instant woke) noexcept {
     const in_use guard(in_use_);
-    if (guard.first()) planner(wait_kind::callers).woke(asked_, handover, woke);
+    if (guard.first() && is_lateness(between(handover, woke))) {
+      planner(wait_kind::callers).woke(asked_, handover, woke);
+    }
   }
 
   /// Measures on purpose, for at most `budget`: include punctual/calibration.hpp to call it.
@@ -490,6 +497,8 @@ class basic_sleeper {
     const bool wall = on == clock_kind::realtime;
     const slack slackness = how_.tighten_slack ? slack::tight : slack::as_is;
     wait_planner& plans = planner(kind);
+    // One planner for waits on both clocks: it learns on the steady one, where the ticks stay.
+    const bool both_clocks = wall && clock_of(kind) == clock_kind::monotonic;
 
     receipt did;
     clock_sample before = look(system_, on, counter_);
@@ -508,8 +517,11 @@ class basic_sleeper {
       }
       // After an interruption the same instant is asked for again, not what remains.
       if (!rearmed || before.at >= plan.until) {
-        plan = learning ? plans.plan(before.at, deadline, budget_.available(steadily))
-                        : unlearned_plan(plans, before.at, deadline);
+        const instant here = both_clocks ? steadily : before.at;
+        plan = learning ? plans.plan(here, later(deadline, between(before.at, here)),
+                                     budget_.available(steadily))
+                        : unlearned_plan(plans, here, later(deadline, between(before.at, here)));
+        plan.until = later(plan.until, between(here, before.at));
         if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
         plan.until = pause.from(plan.until);
       }
@@ -537,7 +549,9 @@ class basic_sleeper {
         } else if (!ended()) {
           const bool stepped = wall && was_stepped(between(before.at, after.at), took);
           if (learning && moved && !stepped && !pause.idle() && is_lateness(did.overshoot)) {
-            plans.woke(before.at, plan.until, after.at);
+            const instant here = both_clocks ? steadily : after.at;
+            const nanoseconds ahead = between(after.at, here);
+            plans.woke(later(before.at, ahead), later(plan.until, ahead), here);
             share();
           }
         }
@@ -702,6 +716,7 @@ class basic_sleeper {
       left = time_left(deadline, seen);
       if (part.why == outcome::gave_up || part.why == outcome::woken) did.why = part.why;
     }
+    if (ended()) did.why = outcome::woken;  // also after the last look at the clock
     if (left > nanoseconds::zero()) {
       did.left = left;
     } else {

@@ -160,6 +160,20 @@ TEST_CASE("a call that returns early is made again, with the same handover", "[b
   }
 }
 
+TEST_CASE("a call that a signal ends in the last millisecond looks for events again",
+          "[byo_block][G3]") {
+  machine m;
+  for (int i = 0; i < 300; ++i) m.sleeper.sleep_until(m.world.time() + 16'667us, m.exact());
+  m.settle();
+  const instant from = m.world.time();
+  m.world.at(from + 15'900us, [&m] { m.world.signal(); });
+  m.event_after(16ms);
+  const receipt did = m.sleeper.sleep_until(from + 16'667us, m.exact());
+  CHECK(did.why == outcome::woken);
+  CHECK(m.world.time() - from - 16ms < 2us);
+  CHECK(m.calls == 2);
+}
+
 TEST_CASE("a call that does not block is made once a millisecond, not in a hot loop",
           "[byo_block][G6]") {
   machine m;
@@ -236,4 +250,25 @@ TEST_CASE("an event loop of the caller's own keeps beats by handover and observe
     late += i >= 300 && m.world.time() - due > 1us;
   }
   CHECK(late == 0);
+}
+
+TEST_CASE("what a suspend or a stop made late is not learned from an event loop either",
+          "[byo_block][G11]") {
+  machine m;
+  const auto margin = [&m] {
+    const instant due = m.world.time() + 16'667us;
+    return due - m.sleeper.handover(due);
+  };
+  const auto turn = [&m](nanoseconds stopped) {
+    const instant handover = m.sleeper.handover(m.world.time() + 16'667us);
+    m.blocks_until(handover);
+    m.world.stall(stopped);
+    m.sleeper.observe(handover, m.world.time());
+  };
+  for (int i = 0; i < 300; ++i) turn(0s);
+  const nanoseconds before = margin();
+  CHECK(before > 55us);
+  CHECK(before < 80us);
+  for (int i = 0; i < 100; ++i) turn(10s);
+  CHECK(margin() - before < 1us);
 }
