@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -179,6 +180,31 @@ TEST_CASE("unwoken, a wait is as punctual as a plain one and costs the same", "[
   CHECK(ran.count() <= plain_ran.count() * 103 / 100);
 }
 
+TEST_CASE("parked waits on both clocks, whose ticks come at different times of each, are punctual",
+          "[interrupt][G1]") {
+  using wall = std::chrono::system_clock;
+  static constexpr nanoseconds tick = 4ms;
+  simulation world;
+  basic_sleeper<simulated_platform> sleeper{tuning{}, simulated_platform{world}};
+  basic_waker<simulated_platform> waker{simulated_platform{world}};
+  world.step_wall_clock(1700us);
+  world.kernel = [](const native_request& r) {
+    return instant{(r.until.time_since_epoch() + tick - 1ns) / tick * tick} + 30us;
+  };
+  for (int i = 0; i < 900; ++i) {
+    const instant due = world.time() + 40ms;
+    if (i % 2 == 0) {
+      sleep_until(sleeper, waker, due);
+    } else {
+      const instant shown = world.wall_time() + 40ms;
+      sleep_until(sleeper, waker,
+                  wall::time_point{std::chrono::ceil<wall::duration>(shown.time_since_epoch())});
+    }
+    if (i >= 500) CHECK(world.time() - due < 200ns);
+    world.work(300us);
+  }
+}
+
 TEST_CASE("what parked waits teach is apart from what plain waits teach", "[interrupt]") {
   machine m;
   for (int i = 0; i < 300; ++i) m.sleeper.sleep_for(1ms);
@@ -253,6 +279,35 @@ TEST_CASE("a deadline on the wall clock follows its steps in an interruptible wa
   CHECK(m.world.time() - from < 21ms);
 }
 
+TEST_CASE("parking that returns at once without waiting counts as refused", "[interrupt][G6]") {
+  machine m;
+  const nanoseconds margin = m.sleeper.margin(1ms);
+  // As a filter does that answers 0 to a futex call.
+  m.world.kernel = [&](const native_request&) { return m.world.time() + 300ns; };
+  const instant due = m.world.time() + 300ms;
+  receipt did = sleep_until(m.sleeper, m.waker, due);
+  CHECK(did.why == outcome::reached);
+  CHECK(m.world.time() >= due);
+  CHECK(m.world.time() - due < 1us);
+  CHECK(did.native_waits < 1000);
+  did = block_until(m.sleeper, m.waker, m.world.time() + 300ms);
+  CHECK(did.why == outcome::gave_up);
+  CHECK(did.native_waits < 30);
+  CHECK(did.left > 299ms);
+  // A wake-up still ends it, and nothing was learned.
+  m.world.after(100ms, [&m] { m.waker.wake(); });
+  const instant from = m.world.time();
+  CHECK(sleep_until(m.sleeper, m.waker, m.world.time() + 300ms).why == outcome::woken);
+  CHECK(m.world.time() - from < 101ms);
+  m.waker.reset();
+  CHECK(m.sleeper.margin(1ms) == margin);
+  // Spurious returns now and then are none.
+  m.world.kernel = [](const native_request& r) { return later(r.now, 200us); };
+  did = block_until(m.sleeper, m.waker, m.world.time() + 30ms);
+  CHECK(did.why == outcome::reached);
+  CHECK(did.interruptions > 100);
+}
+
 namespace {
 /// A clock at twice the steady one's pace, on a simulated machine.
 struct fast {
@@ -264,7 +319,53 @@ struct fast {
   static inline simulation* world = nullptr;
   static time_point now() noexcept { return time_point{world->time().time_since_epoch() * 2}; }
 };
+
+/// A clock that acts when it is read at or after an instant, and one that can be stopped.
+struct scripted : fast {
+  using time_point = std::chrono::time_point<scripted>;
+  static inline std::function<void()> acts;
+  static inline instant from{};
+  static inline bool stopped = false;
+  static time_point now() noexcept {
+    static instant shown{};
+    if (!stopped) shown = world->time();
+    if (shown >= from && acts) acts();
+    return time_point{shown.time_since_epoch()};
+  }
+  static void reset(simulation& in) {
+    world = &in;
+    acts = nullptr;
+    from = instant::max();
+    stopped = false;
+  }
+};
 }  // namespace
+
+TEST_CASE("a wake after the last look at a user's own clock ends the wait, too",
+          "[interrupt][G9]") {
+  machine m;
+  scripted::reset(m.world);
+  scripted::acts = [&m] { m.waker.wake(); };
+  for (const bool spins : {true, false}) {
+    m.waker.reset();
+    scripted::from = m.world.time() + 5ms;
+    const scripted::time_point due{scripted::from.time_since_epoch()};
+    const receipt did =
+        spins ? sleep_until(m.sleeper, m.waker, due) : block_until(m.sleeper, m.waker, due);
+    CHECK(m.waker.pending());
+    CHECK(did.why == outcome::woken);
+    CHECK(did.late == 0ns);
+    CHECK(did.left == 0ns);
+  }
+#if defined(__cpp_lib_jthread)
+  std::stop_source source;
+  scripted::acts = [&source] { source.request_stop(); };
+  scripted::from = m.world.time() + 5ms;
+  const scripted::time_point due{scripted::from.time_since_epoch()};
+  CHECK(sleep_until(m.sleeper, source.get_token(), due).why == outcome::stopped);
+#endif
+  scripted::acts = nullptr;
+}
 
 TEST_CASE("on a user's own clock a wait is woken, too, and says what remained there",
           "[interrupt][G9]") {
@@ -586,6 +687,40 @@ TEST_CASE("what a condition, or its clock, throws comes out with the lock held",
     CHECK(m.lock.held);
   }
   CHECK_FALSE(m.wait(m.world.time() + 1ms));
+}
+
+TEST_CASE("a user may stop a clock of his own for as long as he likes: a condition is waited for",
+          "[interrupt][G1]") {
+  condition_machine m;
+  m.warm_up();
+  scripted::reset(m.world);
+  const auto due = scripted::now() + 1s;
+  const auto is_set = [&m] { return m.flag; };
+  scripted::stopped = true;
+  m.world.after(100s, [&m] {
+    m.flag = true;
+    m.condition.notify_all();
+  });
+  instant from = m.world.time();
+  CHECK(wait_until(m.sleeper, m.condition, m.lock, due, is_set));
+  CHECK(m.world.time() - from >= 100s);
+  CHECK(m.world.time() - from < 100s + 1ms);
+  CHECK(m.world.count.native_waits < 100 * 60);  // asked every 20 ms, no more
+  m.flag = false;
+  m.world.after(100s, [] { scripted::stopped = false; });
+  from = m.world.time();
+  CHECK_FALSE(wait_until(m.sleeper, m.condition, m.lock, due, is_set));
+  CHECK(m.world.time() - from >= 100s);
+  CHECK(m.world.time() - from < 102s);
+  // Where the system's own clock stands still there is nothing left to wait by.
+  m.world.kernel = [](const native_request& r) { return r.now; };
+  m.world.monotonic_stands_still = true;
+  m.world.count = {};
+  CHECK_FALSE(wait_until(m.sleeper, m.condition, m.lock, m.world.time() + 1s, is_set));
+  scripted::stopped = true;
+  CHECK_FALSE(wait_until(m.sleeper, m.condition, m.lock, scripted::now() + 1s, is_set));
+  CHECK(m.world.count.native_waits < 1000);
+  CHECK(m.lock.held);
 }
 
 TEST_CASE("a condition is waited for on the wall clock and on a user's clock, too", "[interrupt]") {
