@@ -216,7 +216,8 @@ auto on_standard_clock(const P& system, clock_kind on, instant until, Wait wait)
   return wait(wall::time_point{std::chrono::ceil<wall::duration>(at.time_since_epoch())});
 }
 template <class Clock, class Duration, class Wait>
-auto on_standard_clock(const std::chrono::time_point<Clock, Duration>& deadline, Wait wait) {
+auto on_standard_clock(const std::chrono::time_point<Clock, Duration>& deadline, Wait wait,
+                       nanoseconds at_least = nanoseconds::zero()) {
   if constexpr (is_kernel_clock<Clock>) {
     return on_standard_clock(native_platform{}, clock_of(kind_of_clock<Clock>),
                              to_instant(deadline), wait);
@@ -224,8 +225,29 @@ auto on_standard_clock(const std::chrono::time_point<Clock, Duration>& deadline,
     // The standard library subtracts such time points as they are, which may overflow.
     const nanoseconds left = time_left(deadline, Clock::now());
     const instant now = native_platform{}.now(clock_kind::monotonic);
-    return wait(later(now, longer(nanoseconds::zero(), shorter(left, longest_standard_wait))));
+    return wait(later(now, longer(at_least, shorter(left, longest_standard_wait))));
   }
+}
+
+// Tries, and waits by the standard's wait, until the deadline.
+template <class Clock, class Duration, class Try, class Wait>
+bool try_until(const std::chrono::time_point<Clock, Duration>& deadline, Try try_now, Wait wait) {
+  // A user's clock that stands still just before the deadline is asked less and less often.
+  constexpr nanoseconds longest_still_wait = std::chrono::milliseconds{20};
+  nanoseconds at_least = nanoseconds::zero();
+  while (!try_now()) {
+    if (is_over(deadline)) return false;
+    if constexpr (is_kernel_clock<Clock>) {
+      if (on_standard_clock(deadline, wait)) return true;
+    } else {
+      const auto seen = Clock::now();
+      if (on_standard_clock(deadline, wait, at_least)) return true;
+      at_least = Clock::now() != seen
+                     ? nanoseconds::zero()
+                     : shorter(2 * at_least + std::chrono::microseconds{50}, longest_still_wait);
+    }
+  }
+  return true;
 }
 
 // A predicate under a lock that is not held while the thread spins.
@@ -284,7 +306,8 @@ class guarded_predicate {
 /// @param lock      Held by the caller; held again on return.
 /// @param deadline  A time point of any chrono clock.
 /// @param predicate Asked with the lock held. What it throws passes through.
-/// @return  What the predicate said last: false only with the deadline past.
+/// @return  What the predicate said last: false only with the deadline past, or where the system's
+///          own clock has stopped.
 ///
 /// Cost  A predicate that holds, or a deadline that is past, makes no system call; else as
 ///       `sleep_until`. The timer slack is the thread's own: it is learned as part of the lateness.
@@ -306,8 +329,14 @@ bool wait_until(basic_sleeper<P>& mine, Cv& cv, Lock& lock,
     };
     return mine.wait(wait_kind::callers, on, at, native, [&asked] { return asked.look(); });
   };
-  mine.on_its_clock(deadline, one_wait, [&asked]() noexcept { return asked.met(); });
-  return asked.ask();
+  receipt did;
+  do {
+    did = mine.on_its_clock(deadline, one_wait, [&asked]() noexcept { return asked.met(); });
+    if (asked.ask()) return true;
+    // A user may stop a clock of his own for as long as he likes.
+  } while (!is_kernel_clock<Clock> && did.why == outcome::gave_up &&
+           did.blocked > nanoseconds::zero());
+  return false;
 }
 template <class Cv, class Lock, class Clock, class Duration, class Predicate>
 bool wait_until(Cv& cv, Lock& lock, const std::chrono::time_point<Clock, Duration>& deadline,
@@ -335,14 +364,9 @@ std::cv_status wait_until(Cv& cv, Lock& lock,
 /// a mutex that is free or a deadline that is past.
 template <class Mutex, class Clock, class Duration>
 bool try_lock_until(Mutex& mutex, const std::chrono::time_point<Clock, Duration>& deadline) {
-  while (!mutex.try_lock()) {
-    if (interruption::is_over(deadline)) return false;
-    if (interruption::on_standard_clock(deadline,
-                                        [&](const auto& t) { return mutex.try_lock_until(t); })) {
-      return true;
-    }
-  }
-  return true;
+  return interruption::try_until(
+      deadline, [&] { return mutex.try_lock(); },
+      [&](const auto& t) { return mutex.try_lock_until(t); });
 }
 
 /// Takes from a semaphore, or gives up at the deadline: the standard's wait, without a futex call
@@ -351,14 +375,9 @@ bool try_lock_until(Mutex& mutex, const std::chrono::time_point<Clock, Duration>
 template <class Semaphore, class Clock, class Duration>
 bool try_acquire_until(Semaphore& semaphore,
                        const std::chrono::time_point<Clock, Duration>& deadline) {
-  while (!semaphore.try_acquire()) {
-    if (interruption::is_over(deadline)) return false;
-    if (interruption::on_standard_clock(
-            deadline, [&](const auto& t) { return semaphore.try_acquire_until(t); })) {
-      return true;
-    }
-  }
-  return true;
+  return interruption::try_until(
+      deadline, [&] { return semaphore.try_acquire(); },
+      [&](const auto& t) { return semaphore.try_acquire_until(t); });
 }
 
 }  // namespace punctual
