@@ -52,6 +52,7 @@ waited wait_until(clock_kind on, instant deadline, const sigset_t* during = null
 template <class Ours, class Plain>
 auto waited_by(clock_kind on, instant deadline, nanoseconds asked, Ours ours, Plain plain) {
   if (!counts.on()) return all_plain ? plain() : ours();
+  counts.begin_wait();
   const bool is_plain = all_plain || counts.is_plain_turn();
   const nanoseconds ran = read_clock(CLOCK_THREAD_CPUTIME_ID);
   const auto answer = is_plain ? plain() : ours();
@@ -87,7 +88,7 @@ int failed_with(int error) {
   wanted.cpu_budget = share("PUNCTUAL_CPU_BUDGET", wanted.cpu_budget);
   all_plain = std::getenv("PUNCTUAL_PLAIN") != nullptr;
   if (std::getenv("PUNCTUAL_STATS") != nullptr) {
-    counts.begin();
+    counts.begin(std::getenv("PUNCTUAL_ALL") == nullptr);
     pthread_atfork(nullptr, nullptr, [] { counts.begin_again(); });
   }
 }

@@ -15,7 +15,6 @@
 #include <string>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace preload {
@@ -40,7 +39,9 @@ class tally {
   };
 
   /// Keeps the standard error output of now: programs may close theirs before they end.
-  void begin() {
+  /// @param plain_turns  Whether one wait in sixteen is left to the system, to compare with.
+  void begin(bool plain_turns) {
+    plain_turns_ = plain_turns;
     output_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
     began_ = read_clock(CLOCK_MONOTONIC);
   }
@@ -53,11 +54,22 @@ class tally {
       each.taken.clear();
     }
     dropped_ = past_ = turn_ = 0;
+    first_ = first_cpu_ = 0;
     began_ = read_clock(CLOCK_MONOTONIC);
   }
 
-  /// Whether this wait is one of those left to the system, to compare with: one in sixteen.
-  bool is_plain_turn() { return turn_.fetch_add(1, std::memory_order_relaxed) % 16 == 15; }
+  /// Before each wait: what a program does until its first sleep is its start.
+  void begin_wait() {
+    if (first_.load(std::memory_order_relaxed) != 0) return;
+    std::int64_t none = 0;
+    if (first_.compare_exchange_strong(none, read_clock(CLOCK_MONOTONIC).count()))
+      first_cpu_ = read_clock(CLOCK_PROCESS_CPUTIME_ID).count();
+  }
+
+  /// Whether this wait is one of those left to the system.
+  bool is_plain_turn() {
+    return plain_turns_ && turn_.fetch_add(1, std::memory_order_relaxed) % 16 == 15;
+  }
 
   void add(const one_wait& w) {
     for (slot& each : slots_) {
@@ -95,17 +107,19 @@ class tally {
       }
     }
     if (all[0].calls + all[1].calls + past_ == 0) return;
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    const auto cpu = [](const timeval& t) {
-      return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-    };
+    const auto seconds = [](nanoseconds t) { return std::chrono::duration<double>(t).count(); };
+    const nanoseconds now = read_clock(CLOCK_MONOTONIC), cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     char line[200];
-    std::snprintf(line, sizeof line, "punctual: %s (%ld) ran %.2f s, %.2f s of CPU\n",
-                  program_invocation_short_name, static_cast<long>(getpid()),
-                  std::chrono::duration<double>(read_clock(CLOCK_MONOTONIC) - began_).count(),
-                  cpu(used.ru_utime) + cpu(used.ru_stime));
+    std::snprintf(line, sizeof line, "punctual: %s (%ld) ran %.2f s, %.2f s of CPU",
+                  program_invocation_short_name, static_cast<long>(getpid()), seconds(now - began_),
+                  seconds(cpu));
     std::string text = line;
+    if (first_ != 0) {
+      std::snprintf(line, sizeof line, "; since its first sleep %.2f s, %.2f s of CPU",
+                    seconds(now - nanoseconds{first_}), seconds(cpu - nanoseconds{first_cpu_}));
+      text += line;
+    }
+    text += '\n';
     constexpr std::array<const char*, 2> names{"punctual's waits", "the system's"};
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].calls == 0) continue;
@@ -135,7 +149,9 @@ class tally {
 
   std::array<slot, 8> slots_{};
   std::atomic<std::uint64_t> dropped_{0}, past_{0}, turn_{0};
+  std::atomic<std::int64_t> first_{0}, first_cpu_{0};  // ns, when the first wait began
   nanoseconds began_{0};
+  bool plain_turns_ = true;
   int output_ = -1;
 };
 
