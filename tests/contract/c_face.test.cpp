@@ -3,6 +3,8 @@
 // answers otherwise than the C++ face does.
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/comma_locale.hpp"
+#include "support/json.hpp"
 #include "support/seccomp.hpp"
 #include "support/skip.hpp"
 
@@ -678,6 +680,20 @@ TEST_CASE("a calibration from C says what the C++ one says", "[c_face]") {
   CHECK(text_of(punctual_calibration_text) == punctual::to_text(all));
   CHECK(text_of(punctual_calibration_json) == punctual::to_json(all));
   CHECK(punctual_calibrate_ns(-1, nullptr) == PUNCTUAL_OK);  // may take no time at all
+}
+
+TEST_CASE("JSON from C has decimal points where the program's locale has commas", "[c_face]") {
+  const support::comma_locale german;
+  if (!german.imposed()) {
+    return support::skip("this C library takes no locale from a file of ours");
+  }
+  REQUIRE(punctual_calibrate_ns(ms, nullptr) == PUNCTUAL_OK);
+  CHECK(support::json_reader::read(text_of(punctual_calibration_json)));
+  owned_statistics some;
+  REQUIRE(punctual_statistics_create(&some.it) == PUNCTUAL_OK);
+  for (int i = 1; i < 100; ++i) punctual_statistics_record_ns(some.it, i * 1001);
+  CHECK(support::json_reader::read(
+      text_of([&](char* b, std::size_t n) { return punctual_statistics_json(some.it, b, n); })));
 }
 
 TEST_CASE("a thread that waits in C is handed back as it was", "[c_face][G8]") {
