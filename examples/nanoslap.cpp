@@ -96,6 +96,7 @@ std::string error(nanoseconds requested, nanoseconds experienced) {
 
 /// Seconds in decimal notation, 0 to 100; false for anything else.
 bool parse(const char* word, nanoseconds& length) {
+  if (std::strspn(word, "0123456789.eE+-") != std::strlen(word)) return false;
   char* end = nullptr;
   errno = 0;
   const double value = std::strtod(word, &end);
