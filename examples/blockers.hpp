@@ -7,7 +7,7 @@
 // so a loop that must answer within microseconds takes `ppoll`, `select` or `epoll_pwait2`.
 #pragma once
 
-#include <punctual/platform/seam.hpp>
+#include <punctual/time.hpp>
 
 #include <cerrno>
 #include <chrono>
@@ -28,7 +28,7 @@ namespace blockers {
 template <class Unit>
 Unit left_until(punctual::instant until) noexcept {
   constexpr punctual::nanoseconds day = std::chrono::hours{24};
-  const punctual::nanoseconds left = until - punctual::steady::now();
+  const punctual::nanoseconds left = punctual::between(punctual::steady::now(), until);
   if (left <= punctual::nanoseconds::zero()) return Unit::zero();
   return std::chrono::floor<Unit>(left < day ? left : day);
 }
@@ -74,7 +74,8 @@ struct select_blocker {
 };
 
 #if __has_include(<sys/epoll.h>)
-/// epoll_pwait2(2), in nanoseconds; on Linux before 5.11, epoll_wait(2) in whole milliseconds.
+/// epoll_pwait2(2), in nanoseconds; where that is refused (by Linux before 5.11, by an older filter
+/// with whatever error), epoll_wait(2) in whole milliseconds.
 struct epoll_blocker {
   int epoll;
   epoll_event* events;
@@ -89,7 +90,7 @@ struct epoll_blocker {
                           static_cast<long>(left % 1'000'000'000)};
       *came = static_cast<int>(
           ::syscall(SYS_epoll_pwait2, epoll, events, room, &time, nullptr, std::size_t{8}));
-      if (*came >= 0 || errno != ENOSYS) return served();
+      if (*came >= 0 || errno == EINTR) return served();
     }
 #endif
     const auto left = left_until<std::chrono::milliseconds>(handover);

@@ -2,6 +2,9 @@
 // takes a signal for an event, blocks past the handover, or for ever where the deadline is the end
 // of time.
 #include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/seccomp.hpp"
+#include "support/skip.hpp"
 
 #include "../../examples/blockers.hpp"
 
@@ -9,6 +12,7 @@
 #include <punctual/pacer.hpp>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <functional>
 #include <string>
@@ -128,6 +132,83 @@ TEST_CASE("a signal is no event for any of the ready-made blockers", "[blockers]
   ::setitimer(ITIMER_REAL, &timer, nullptr);
   ::sigaction(SIGALRM, &before, nullptr);
   CHECK(wrong == 0);
+}
+
+#if defined(SYS_epoll_pwait2)
+TEST_CASE("where epoll_pwait2 is unknown to the kernel or to a filter, epoll_wait takes its place",
+          "[blockers][contract][G9]") {
+  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
+  // Filters that do not know a call answer EPERM (older container runtimes) or ENOSYS.
+  for (const int error : {ENOSYS, EPERM}) {
+    const int code = support::in_child([error] {
+      pipes p;
+      sleeper mine;
+      const auto block = p.blocker("epoll");
+      if (!support::refuse_calls({SYS_epoll_pwait2}, error)) return 77;
+      const instant due = steady::now() + 20ms;
+      const receipt quiet = mine.sleep_until(due, block);
+      if (quiet.why != outcome::reached || quiet.native_waits > 4) return 1;
+      std::thread other([&p] {
+        std::this_thread::sleep_for(5ms);
+        p.send();
+      });
+      const receipt did = mine.sleep_until(steady::now() + 1s, block);
+      other.join();
+      return did.why == outcome::woken ? 0 : 2;
+    });
+    if (code == 77) return support::skip("filters may not be installed here");
+    INFO("error " << error);
+    CHECK(code == 0);
+  }
+}
+#endif
+
+TEST_CASE("a blocker whose files are closed neither ends the wait early nor runs hot",
+          "[blockers][contract][G6]") {
+  fd_set readable{}, ready{};
+  FD_ZERO(&readable);
+  FD_SET(1000, &readable);  // nobody has opened it
+  epoll_event event{};
+  int came = 0;
+  const std::function<bool(instant)> closed[] = {
+      blockers::select_blocker{readable, 1000, &ready},
+      blockers::epoll_blocker{-1, &event, 1, &came},
+  };
+  for (const auto& block : closed) {
+    sleeper mine;
+    const instant due = steady::now() + 20ms;
+    const receipt did = mine.sleep_until(due, block);
+    CHECK(did.why == outcome::reached);
+    CHECK(steady::now() >= due);
+    CHECK(did.native_waits <= 25);  // once a millisecond
+    CHECK(did.spun < 5ms);
+    CHECK(came == 0);
+  }
+  // poll and ppoll say so: the wait ends, and `revents` is POLLNVAL.
+  pollfd file{1000, POLLIN, 0};
+  sleeper mine;
+  CHECK(mine.sleep_until(steady::now() + 10s, blockers::ppoll_blocker{&file, 1}).why ==
+        outcome::woken);
+  CHECK((file.revents & POLLNVAL) != 0);
+}
+
+TEST_CASE("the handover of any deadline, past or without end, is something to block until",
+          "[blockers][contract][G5]") {
+  pipes p;
+  p.send();
+  sleeper mine;
+  for (const std::string name : {"poll", "ppoll", "select", "epoll"}) {
+    const auto block = p.blocker(name);
+    for (const instant due : {instant::min(), instant{}, steady::now(), instant::max()}) {
+      CHECK(block(mine.handover(due)));
+    }
+  }
+  p.take();
+  for (const std::string name : {"poll", "ppoll", "select", "epoll"}) {
+    const instant from = steady::now();
+    CHECK_FALSE(p.blocker(name)(mine.handover(instant::min())));
+    CHECK(steady::now() - from < 5s);
+  }
 }
 
 TEST_CASE("a pacer that blocks in ppoll keeps its beats while messages come",

@@ -11,6 +11,7 @@
 #include <punctual/platform/portable.hpp>
 #include <punctual/sleep.hpp>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -442,6 +443,69 @@ TEST_CASE("interruptible waits allocate nothing and hand the thread back as it w
   ::prctl(PR_SET_TIMERSLACK, 0UL, 0, 0, 0);
 }
 
+TEST_CASE("a child of fork waits with wakers and stop tokens that its parent waits with",
+          "[interrupt][contract][G9]") {
+  if (support::sanitized) return support::skip("a sanitizer's threads do not outlive a fork");
+  waker w;
+  std::thread parked([&w] { sleep_for(w, 30s); });
+  std::this_thread::sleep_for(5ms);  // it is parked, and the child's copy says so
+  const int code = support::in_child([&w] {
+    if (sleep_for(w, 2ms).why != outcome::reached) return 1;
+    std::thread other([&w] {
+      std::this_thread::sleep_for(5ms);
+      w.wake();
+    });
+    const outcome why = sleep_for(w, 10s).why;
+    other.join();
+    if (why != outcome::woken) return 2;
+#if defined(__cpp_lib_jthread)
+    std::stop_source source;
+    std::thread stops([&source] {
+      std::this_thread::sleep_for(5ms);
+      source.request_stop();
+    });
+    const outcome ended = sleep_for(source.get_token(), 10s).why;
+    stops.join();
+    if (ended != outcome::stopped) return 3;
+#endif
+    return 0;
+  });
+  CHECK(code == 0);
+  CHECK_FALSE(w.pending());  // the child's wake was its own
+  w.wake();
+  parked.join();
+}
+
+TEST_CASE("a thread that is cancelled while it waits for a condition unwinds, and frees the lock",
+          "[interrupt][contract][G8]") {
+  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
+  struct shared {
+    std::mutex mutex;
+    std::condition_variable condition;
+    std::atomic<bool> waiting{false};
+  } seen;
+  const auto body = [](void* data) -> void* {
+    auto& s = *static_cast<shared*>(data);
+    std::unique_lock lock(s.mutex);
+    wait_until(s.condition, lock, steady::now() + 30s, [&s] {
+      s.waiting = true;
+      return false;
+    });
+    return nullptr;
+  };
+  pthread_t waiter{};
+  REQUIRE(::pthread_create(&waiter, nullptr, body, &seen) == 0);
+  while (!seen.waiting) std::this_thread::yield();
+  std::this_thread::sleep_for(5ms);
+  REQUIRE(::pthread_cancel(waiter) == 0);
+  void* result = nullptr;
+  ::pthread_join(waiter, &result);
+  CHECK(result == PTHREAD_CANCELED);
+  const bool is_free = seen.mutex.try_lock();
+  CHECK(is_free);
+  if (is_free) seen.mutex.unlock();
+}
+
 TEST_CASE("a cancelled thread is not ended inside an interruptible wait",
           "[interrupt][contract][G8]") {
   struct shared {
@@ -552,10 +616,12 @@ TEST_CASE("timed mutexes and semaphores are waited for until the deadline, on an
     for (int i = 0; i < 10; ++i) {
       instant due = steady::now() + 1ms;
       wrong += try_lock_until(mutex, due) || steady::now() < due;
-      const auto wall = std::chrono::system_clock::now() + 1ms;
+      auto wall = std::chrono::system_clock::now() + 1ms;
       wrong += try_lock_until(mutex, wall) || std::chrono::system_clock::now() < wall;
       due = steady::now() + 1ms;
       wrong += try_acquire_until(semaphore, due) || steady::now() < due;
+      wall = std::chrono::system_clock::now() + 1ms;
+      wrong += try_acquire_until(semaphore, wall) || std::chrono::system_clock::now() < wall;
     }
     CHECK(wrong == 0);
   });
@@ -632,6 +698,45 @@ TEST_CASE("timed mutexes, semaphores and conditions know the far end of a user's
   patient.join();
   CHECK(got == 5);
   CHECK(ran < 30ms);  // of 150 ms: it was asleep
+}
+
+namespace {
+/// A clock of the user's own that counts how often it is asked, and stands still until an instant.
+struct halted_clock : own_clock {
+  using time_point = std::chrono::time_point<halted_clock>;
+  static inline std::atomic<int> asked{0};
+  static inline instant until{};
+  static time_point now() noexcept {
+    ++asked;
+    const instant seen = steady::now();
+    return time_point{seen < until ? -1ns : 1s};
+  }
+};
+}  // namespace
+
+TEST_CASE("a user's clock that stands still just before a deadline is not asked in a hot loop",
+          "[interrupt][contract][G6]") {
+  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
+  std::timed_mutex mutex;
+  std::counting_semaphore<> semaphore{0};
+  mutex.lock();
+  std::array<int, 2> asked{};
+  int got = 0;
+  std::thread patient([&] {
+    const halted_clock::time_point due{};  // 1 ns ahead, until the clock moves on
+    for (int& each : asked) {
+      halted_clock::until = steady::now() + 200ms;
+      halted_clock::asked = 0;
+      got += &each == asked.data() ? try_lock_until(mutex, due) : try_acquire_until(semaphore, due);
+      each = halted_clock::asked;
+    }
+  });
+  patient.join();
+  CHECK(got == 0);
+  for (const int each : asked) {
+    CHECK(each > 10);
+    CHECK(each < 200);
+  }
 }
 
 TEST_CASE("the far end waits for ever for a condition, too", "[interrupt][contract][G5][threads]") {
