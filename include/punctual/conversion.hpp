@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <ratio>
 #include <type_traits>
 
@@ -87,15 +86,18 @@ constexpr bool is_negative(double value) noexcept {
 inline constexpr std::int64_t greatest = std::numeric_limits<std::int64_t>::max();
 inline constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 
+// std::gcd would bring <numeric> into every program that waits.
+constexpr std::intmax_t common_divisor(std::intmax_t a, std::intmax_t b) noexcept {
+  return b == 0 ? a : common_divisor(b, a % b);
+}
+
 /// From over To as a ratio: `num * scale / den`, and whether `num * scale` fits 64 bits.
 template <class From, class To>
 struct steps {
-  static constexpr std::intmax_t common_num = std::gcd(From::num, To::num);
-  static constexpr std::intmax_t common_den = std::gcd(From::den, To::den);
-  static constexpr std::uint64_t num{From::num / common_num};
-  static constexpr std::uint64_t scale{To::den / common_den};
-  static constexpr std::uint64_t den_part{From::den / common_den};
-  static constexpr std::uint64_t den_scale{To::num / common_num};
+  static constexpr std::uint64_t num{From::num / common_divisor(From::num, To::num)};
+  static constexpr std::uint64_t scale{To::den / common_divisor(From::den, To::den)};
+  static constexpr std::uint64_t den_part{From::den / common_divisor(From::den, To::den)};
+  static constexpr std::uint64_t den_scale{To::num / common_divisor(From::num, To::num)};
   static constexpr std::uint64_t most{std::uint64_t{greatest}};
   static constexpr bool fits = num <= most / scale && den_part <= most / den_scale;
   static constexpr std::uint64_t up = fits ? num * scale : 1;
