@@ -106,7 +106,7 @@ class lattice_estimator {
     if (rule_ == tick_rule::counted_whole_ms) {
       const auto most =
           static_cast<std::int64_t>((static_cast<double>(ticks) + close_enough) * period_ / 1e6);
-      return later(now, nanoseconds{larger<std::int64_t>(most, 1) * 1'000'000 - 500'000});
+      return later(now, whole((static_cast<double>(larger<std::int64_t>(most, 1)) - part) * 1e6));
     }
     // The kernel counts with its own idea of a tick, up to 1 % off: long waits come in two parts.
     if (ticks > 48) ticks -= ticks / 48;

@@ -213,8 +213,9 @@ class wait_planner {
     } else {
       interval_[c] = skipped_[c] = 0;
       // Whatever the margin, they end too late: a kernel's floor. Not again until a sample is in
-      // time.
-      late_in_a_row_ = in_time ? std::uint8_t{0} : static_cast<std::uint8_t>(late_in_a_row_ + 1);
+      // time. A stall is not the kernel's.
+      if (in_time) late_in_a_row_ = 0;
+      if (!in_time && overshoot <= max_margin_) ++late_in_a_row_;
       if (late_in_a_row_ >= most_late_in_a_row) {
         late_in_a_row_ = 0;
         closed_ |= 1U << c;
@@ -342,7 +343,8 @@ class wait_planner {
     }
     std::uint8_t interval = interval_[c];
     const quantile_tracker& known = overshoot_.tracker_of(c);
-    if (known.samples() != 1 && !known.settled() && overshoot_.quantile(most_of(left)) / 2 > left) {
+    if (known.samples() != 1 && !known.settled() &&
+        overshoot_.last_known(most_of(left)) / 2 > left) {
       if (left < longest_ - longest_ / 4) return false;
       interval = natives_ < few_natives ? soon : rarest;
     }
@@ -360,7 +362,8 @@ class wait_planner {
   // Where one is: of the classes above it, each in its turn.
   constexpr nanoseconds above(std::size_t used, std::size_t natural, nanoseconds left) noexcept {
     const std::size_t c = natural - explored_++ % (natural - used);
-    return shorter(most_of(left), overshoot_estimator::to(c) - nanoseconds{1});
+    if (c == natural) return most_of(left);
+    return overshoot_estimator::from(c) + overshoot_estimator::from(c) / 4;
   }
   static constexpr nanoseconds most_of(nanoseconds left) noexcept { return left - left / 8; }
   constexpr native_plan sample(instant now, nanoseconds left, std::size_t c,

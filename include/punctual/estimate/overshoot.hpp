@@ -83,6 +83,8 @@ class quantile_tracker {
   constexpr float value() const noexcept { return value_; }
   constexpr std::uint16_t samples() const noexcept { return count_; }
   constexpr bool settled() const noexcept { return count_ >= settling; }
+  /// Whether the latest sample has shown that the stream has risen.
+  constexpr bool rose() const noexcept { return rose_ != 0 && count_ == settling; }
 
   /// Moves the value and what it is compared with, for a stream whose values all moved by as much.
   constexpr void move(float by) noexcept {
@@ -231,7 +233,7 @@ class quantile_tracker {
     float& largest = lowest_;  // of the runs that ask for a fall; no miss is under suspicion now
     // A run that is far below those before it begins anew: they were still of what came before.
     const bool first = asked_ == 0 || peak_ < largest / 2.0F;
-    largest = first ? peak_ : larger(largest, peak_);
+    largest = first ? peak_ : smaller(largest, peak_);
     const unsigned asked = low ? (first ? 1U : asked_ + 1U) : 0U;
     asked_ = asked & 7U;
     if (asked >= 2U + wary_) {
@@ -327,6 +329,11 @@ class overshoot_estimator {
     const float lean = at_length(c, in_ns(length)) - class_[c].value();
     class_[c].learn(rule_, in_ns(overshoot) - lean, in_ns(most),
                     scarce ? smaller(few, rule_.patience) : rule_.patience);
+    stale_ &= ~(1U << c);
+    if (class_[c].rose()) {
+      stale_ = ~(1U << c);
+      risen_ = static_cast<std::uint8_t>(c);
+    }
   }
   constexpr void learn(nanoseconds length, nanoseconds overshoot) noexcept {
     learn(length, overshoot, std::chrono::seconds{1});
@@ -337,14 +344,31 @@ class overshoot_estimator {
     return whole(at(class_of(length), in_ns(length)));
   }
 
+  /// The same from this length's own waits, also where one of another has since shown a rise.
+  constexpr nanoseconds last_known(nanoseconds length) const noexcept {
+    return whole(as_known(class_of(length), in_ns(length)));
+  }
+
   /// The longest wait of class `c` that ends within `left`, by its quantile; 0 if there is none.
   constexpr nanoseconds longest_in(std::size_t c, nanoseconds left) const noexcept {
-    const float end = in_ns(left), most = c + 1 < classes ? in_ns(to(c)) : end;
-    float length = smaller(most, end);
-    // Each round comes closer where the overshoot depends on the length; the last ones only
-    // shorten.
-    for (int round = 0; round < 3; ++round) length = within(end - at(c, length), 0.0F, most);
-    length = smaller(length, larger(0.0F, end - at(c, length)));
+    const float end = in_ns(left), most = c + 1 < classes ? smaller(in_ns(to(c)), end) : end;
+    // When a wait of that length is over: along one line up to the class's own place, along another
+    // one from there.
+    const auto over = [&](float length) { return length + at(c, length); };
+    float length = most, least = in_ns(from(c));
+    float latest = over(most);
+    if (latest > end) {
+      float soonest = over(least);
+      const float place = place_of(c);
+      if (place > least && place < most) {
+        const float there = over(place);
+        (there > end ? length : least) = place;
+        (there > end ? latest : soonest) = there;
+      }
+      if (soonest > end) return nanoseconds::zero();
+      length = least + (length - least) * (end - soonest) / (latest - soonest);
+      length = smaller(length, larger(0.0F, end - at(c, length)));
+    }
     if (length < in_ns(from(c))) return nanoseconds::zero();
     return smaller(whole(length), to(c) - nanoseconds{1});  // `to(c)` is of the next class
   }
@@ -353,6 +377,8 @@ class overshoot_estimator {
   constexpr void take(const overshoot_estimator& from) noexcept {
     class_ = from.class_;
     place_ = from.place_;
+    stale_ = from.stale_;
+    risen_ = from.risen_;
   }
 
   constexpr std::uint32_t samples(nanoseconds length) const noexcept {
@@ -392,7 +418,13 @@ class overshoot_estimator {
     return static_cast<std::uint8_t>(here + step);
   }
 
+  // Where one class has just seen the kernel get slower, what the others know is of before, until
+  // they have a sample of their own.
   constexpr float at(std::size_t c, float length) const noexcept {
+    const float known = as_known(c, length);
+    return (stale_ >> c & 1U) == 0 ? known : larger(known, class_[risen_].value());
+  }
+  constexpr float as_known(std::size_t c, float length) const noexcept {
     const quantile_tracker& own = class_[c];
     if (own.settled()) return at_length(c, length);
     const float others = from_others(c, length);
@@ -443,9 +475,9 @@ class overshoot_estimator {
   // length, and falling no faster than a kernel does that ends no wait before a certain time.
   constexpr float on_line(std::size_t a, std::size_t b, float length) const noexcept {
     const float rise = class_[b].value() - class_[a].value();
-    const std::size_t longer_one = larger(a, b);
-    const float slope = within(rise / (place_of(b) - place_of(a)), falling,
-                               class_[longer_one].value() / place_of(longer_one));
+    const float slope =
+        within(rise / (place_of(b) - place_of(a)), falling,
+               smaller(class_[a].value() / place_of(a), class_[b].value() / place_of(b)));
     return within(class_[a].value() + slope * (length - place_of(a)), 0.0F, longest_margin);
   }
 
@@ -457,6 +489,8 @@ class overshoot_estimator {
   quantile_rule rule_;
   std::array<quantile_tracker, classes> class_{};
   std::array<std::uint8_t, classes> place_{};  // the usual length within the class, in 256ths
+  std::uint8_t risen_ = 0;                     // the class that was the latest to rise
+  std::uint32_t stale_ = 0;                    // classes without a sample since, by bit
 };
 
 }  // namespace punctual
