@@ -56,14 +56,14 @@ class basic_limiter {
   /// Takes a permit if there is one, and never waits.
   bool try_acquire() noexcept {
     if (!renew(now())) return false;
-    ++next_;
+    ++taken_;
     return true;
   }
 
   /// The time until there is a permit; zero if there is one.
   nanoseconds wait_time() noexcept {
     const instant at = now();
-    return renew(at) ? nanoseconds::zero() : between(at, grid_.at(next_));
+    return renew(at) ? nanoseconds::zero() : between(at, there());
   }
 
   basic_sleeper<P>& sleeper() noexcept { return sleeper_; }
@@ -74,26 +74,31 @@ class basic_limiter {
   template <class Wait>
   receipt acquire_by(Wait wait) {
     renew(now());
-    const receipt did = wait(grid_.at(next_));
-    if (did.why == outcome::reached || did.why == outcome::already_past) ++next_;
+    const receipt did = wait(there());
+    if (did.why == outcome::reached || did.why == outcome::already_past) ++taken_;
     return did;
   }
 
-  // Permit n is there from the n-th deadline on. What is older than the store is lost: then the
-  // grid is put so that the last of `most` permits has come just now. @return whether there is a
-  // permit.
+  // At the anchor the store is full, and one permit comes with every deadline after it. Once more
+  // have come than were taken, the store is full again: what is beyond it is lost, and a new grid
+  // begins. @return whether there is a permit.
   bool renew(instant at) noexcept {
-    if (!begun_ || grid_.at(next_ + most_ - 1) < at) {
-      grid_.put(most_ - 1, at);
-      next_ = 0;
+    if (!begun_ || grid_.at(taken_) < at) {
+      grid_.put(0, at);
+      taken_ = 0;
       begun_ = true;
     }
-    return grid_.at(next_) <= at;
+    return there() <= at;
+  }
+
+  // When the next permit comes. One of a full store has been there since the anchor at least.
+  instant there() const noexcept {
+    return taken_ < most_ ? grid_.anchor() : grid_.at(taken_ - most_ + 1);
   }
 
   basic_sleeper<P> sleeper_;
   grid grid_;
-  std::uint64_t next_ = 0;
+  std::uint64_t taken_ = 0;  // since the anchor
   std::uint32_t most_;
   bool begun_ = false;
 };

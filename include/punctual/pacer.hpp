@@ -18,6 +18,7 @@
 
 #include <punctual/beat.hpp>
 #include <punctual/limiter.hpp>
+#include <punctual/phase.hpp>
 #include <punctual/published.hpp>
 #include <punctual/rate.hpp>
 #include <punctual/receipt.hpp>
@@ -26,7 +27,6 @@
 #include <punctual/sleeper.hpp>
 #include <punctual/statistics.hpp>
 #include <punctual/time.hpp>
-#include <punctual/time_left.hpp>
 #include <punctual/tuning.hpp>
 
 #include <atomic>
@@ -94,10 +94,15 @@ class basic_pacer {
   ///
   /// For loops that have their own way to wait: `steps()` says how many time steps are due, summed
   /// over all calls it is the number of periods that went by. Under `burst`, call it until it
-  /// answers false. Where nothing is due, or the pacer is paused, the answer is false, and
-  /// `slept.left` the time until there is. `busy` is then all the time between calls.
+  /// answers false. Where nothing is due, the answer is false, and `slept.left` the time until
+  /// there is: for ever while the pacer is paused. `busy` is then all the time between calls.
   beat poll() noexcept {
-    if (paused_) return none(outcome::gave_up, returned_);
+    if (paused_ && !stopped()) {
+      receipt paused;
+      paused.why = outcome::gave_up;
+      paused.left = nanoseconds::max();
+      return none(paused, returned_);
+    }
     return next_by(call::polled, [](instant due, instant now) noexcept {
       receipt none;
       none.why = outcome::gave_up;
@@ -128,16 +133,18 @@ class basic_pacer {
 
   /// The same, and from the next wait on only the kernel waits, without spinning: for windows in
   /// the background.
+  /// Threads  Any.
   void set_background(const rate& slow) noexcept { orders_.pace.write({slow, false}); }
 
   /// Never waits again, until `set_rate`: every call of `next` is a beat, due when it is made.
+  /// Threads  Any.
   void set_unlimited() noexcept { set_rate(rates::unlimited); }
 
   /// Moves the grid by this much, later if positive, in small steps: towards a display, a sound
   /// card, a master.
   ///
-  /// From the next deadline on every beat moves it by at most 1/64 of a period, so that half a
-  /// period takes 32 beats and no interval is off by more than 1.6 %. Nudges add up.
+  /// From the next deadline on every beat moves it by at most 1/64 of a period (or 1 ns), so that
+  /// half a period takes 32 beats and no interval is off by more than 1.6 %. Nudges add up.
   /// Threads  Any.
   void nudge(nanoseconds by) noexcept { orders_.nudge.add(by); }
 
@@ -152,7 +159,8 @@ class basic_pacer {
   ///
   /// The next deadline moves by half a period at most. Before the first beat, the first `next`
   /// waits for the grid instead of setting the anchor. The clock is read now: if it is stepped
-  /// later, align again. Without a limit there is no grid, and nothing happens.
+  /// later, align again; so after `set_rate`, which keeps the phase that it finds. What is left of
+  /// a nudge is forgotten. Without a limit there is no grid, and nothing happens.
   /// Threads  The owner's, as all below.
   template <class Clock, class Duration>
   void align(const std::chrono::time_point<Clock, Duration>& on) noexcept(noexcept(Clock::now())) {
@@ -205,7 +213,7 @@ class basic_pacer {
   /// Beats a second, delivered in the last one to two seconds (of a slower rate: between the last
   /// two or three beats); 0 before the second beat.
   double achieved_hertz() const noexcept {
-    const nanoseconds length = between(earlier_.from, returned_);
+    const nanoseconds length = between(earlier_.from, last_beat_);
     if (length <= nanoseconds::zero()) return 0;
     return static_cast<double>(earlier_.beats + current_.beats) * 1e9 /
            static_cast<double>(length.count());
@@ -247,7 +255,7 @@ class basic_pacer {
     obey();
     instant at = now();
     if (paused_) resume_at(at);
-    if (delivered_) busy_so_far_ += between(returned_, at);
+    if (delivered_) busy_so_far_ += between(std::exchange(returned_, at), at);
     if (stopped()) return none(outcome::stopped, at);
     if (!delivered_) schedule_.begin(at);
     const bool has_deadline = schedule_.has_deadline();
@@ -322,6 +330,7 @@ class basic_pacer {
     const nanoseconds away = between(paused_at_, at);
     schedule_.shift(away);
     returned_ = later(returned_, away);
+    last_beat_ = later(last_beat_, away);
     earlier_.from = later(earlier_.from, away);
     current_.from = later(current_.from, away);
     paused_ = false;
@@ -329,6 +338,7 @@ class basic_pacer {
 
   void count(instant at) noexcept {
     constexpr nanoseconds length = std::chrono::seconds{1};
+    last_beat_ = at;
     if (!delivered_) {
       earlier_ = current_ = {at, 0};
       return;
@@ -340,11 +350,13 @@ class basic_pacer {
     }
   }
 
-  // Where a time point of another clock lies on ours, by the tightest of three pairs of readings.
+  // Where the beats through a time point of any clock lie on ours: at that instant itself, if it is
+  // within 292 years. By the tightest of three pairs of readings.
   template <class Clock, class Duration>
   instant on_steady(const std::chrono::time_point<Clock, Duration>& on) const {
     if constexpr (std::is_same_v<Clock, steady>) {
-      return to_instant(on);
+      const instant seen = now();
+      return later(seen, time_left_in_phase(pace_.beats, on, seen));
     } else {
       nanoseconds tightest = nanoseconds::max();
       instant found{};
@@ -352,9 +364,12 @@ class basic_pacer {
         const instant before = now();
         nanoseconds ahead;
         if constexpr (std::is_same_v<Clock, std::chrono::system_clock>) {
-          ahead = between(sleeper_.system().now(clock_kind::realtime), to_instant(on));
+          const instant wall = sleeper_.system().now(clock_kind::realtime);
+          ahead = time_left_in_phase(
+              pace_.beats, on,
+              std::chrono::time_point<Clock, nanoseconds>{wall.time_since_epoch()});
         } else {
-          ahead = time_left(on, Clock::now());
+          ahead = time_left_in_phase(pace_.beats, on, Clock::now());
         }
         const nanoseconds apart = between(before, now());
         if (apart >= tightest) continue;
@@ -374,6 +389,7 @@ class basic_pacer {
   bool paused_ = false;
   instant paused_at_{};
   instant returned_{};
+  instant last_beat_{};
   nanoseconds busy_so_far_{0};
   window earlier_{};
   window current_{};

@@ -178,9 +178,16 @@ inline constexpr rate display_240{240, 1};
 inline constexpr rate unlimited = rate::unlimited();
 
 /// Blocks of `frames` samples at `sample_rate` samples a second: 48000 and 256 make 187.5 Hz.
-constexpr rate audio_block(std::int64_t frames, std::int64_t sample_rate) noexcept {
+template <countable Frames, countable Samples>
+constexpr rate audio_block(Frames frames, Samples sample_rate) noexcept {
   return rate{sample_rate, frames};
 }
+
+/// A floating rate has lost its exact value: `audio_block(1024 * 1001, 48000 * 1000)` is exact.
+template <class Frames, class Samples>
+requires std::floating_point<Frames> || std::floating_point<Samples> rate
+audio_block(Frames write_whole_numbers_as_in_audio_block_256_48000, Samples)
+= delete;
 
 }  // namespace rates
 

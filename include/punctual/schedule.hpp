@@ -40,9 +40,10 @@ class schedule {
     due_ = now;
   }
 
-  /// Before the first beat: on a grid that was aligned, the first deadline that is not past.
+  /// At the first call after an alignment that came before any beat: the first deadline that is not
+  /// past is the first one.
   constexpr void begin(instant now) noexcept {
-    if (!has_deadline()) return;
+    if (!std::exchange(unplaced_, false) || !has_deadline()) return;
     std::uint64_t n = grid_.latest(now);
     if (grid_.at(n) < now) ++n;
     place(n, 0);
@@ -98,7 +99,7 @@ class schedule {
     due_ = grid_.at(next_);
   }
 
-  /// Moves the grid by this much, at most 1/64 of a period with each beat.
+  /// Moves the grid by this much, at most 1/64 of a period (or 1 ns) with each beat.
   constexpr void nudge(nanoseconds by) noexcept { slew_ = saturating_add(slew_, by); }
 
   /// Moves all deadlines at once.
@@ -107,7 +108,8 @@ class schedule {
     due_ = grid_.at(next_);
   }
 
-  /// Puts the grid on `target`, so that the next deadline moves by half a period at most.
+  /// Puts the grid on `target`, so that the next deadline moves by half a period at most. What is
+  /// left of a nudge is forgotten.
   constexpr void align(instant target, instant now) noexcept {
     if (rate_.is_unlimited()) return;
     const instant wanted = begun_ ? due_ : now;
@@ -116,10 +118,16 @@ class schedule {
     if (target > wanted) {  // as many periods back as take the anchor before it
       aligned.put(grid{rate_, wanted}.latest(target) + 1, target);
     }
+    // A grid reaches 292 years beyond its anchor, which therefore comes near, in hops of 146.
+    constexpr nanoseconds hop = nanoseconds::max() / 2;
+    for (int i = 0; i < 4; ++i) {
+      aligned.move_anchor(aligned.latest(std::min(wanted, later(aligned.anchor(), hop))));
+    }
     grid_ = aligned;
-    const std::uint64_t n = aligned.latest(wanted);
-    const bool nearer = between(wanted, aligned.at(n + 1)) < between(aligned.at(n), wanted);
-    place(nearer ? n + 1 : n, index_then);
+    const bool nearer = between(wanted, aligned.at(1)) < between(aligned.at(0), wanted);
+    place(nearer ? 1 : 0, index_then);
+    slew_ = nanoseconds::zero();
+    unplaced_ = unplaced_ || !begun_;
     begun_ = true;
   }
 
@@ -128,7 +136,7 @@ class schedule {
     base_ = next_ = pending_skips_ = 0;
     late_in_a_row_ = 0;
     slew_ = nanoseconds::zero();
-    begun_ = false;
+    begun_ = unplaced_ = false;
   }
 
   /// Deadlines dropped so far, and the most of them in a row.
@@ -172,7 +180,8 @@ class schedule {
   missed policy_;
   std::uint32_t max_burst_;
   std::uint32_t late_in_a_row_ = 0;
-  bool begun_ = false;  // the grid has an anchor
+  bool begun_ = false;     // the grid has an anchor
+  bool unplaced_ = false;  // but which deadline is the first is not settled yet
 };
 
 }  // namespace punctual

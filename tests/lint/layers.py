@@ -6,7 +6,7 @@ from tree import code_only
 
 LAYERS = [
     ("L0", r"version[.]hpp|platform/.*"),
-    ("L1", r"(conversion|time|time_left|receipt|tuning|statistics|published|rate|grid|beat|schedule|shared_sum)[.]hpp"),
+    ("L1", r"(conversion|time|time_left|receipt|tuning|statistics|published|rate|grid|phase|beat|schedule|shared_sum)[.]hpp"),
     ("L2", r"(estimate|spin)/.*"),
     ("L3", r"(sleeper|waker|calibration)[.]hpp"),
     ("L4", r"(sleep|pacer|limiter|interrupt|host)[.]hpp"),

@@ -74,6 +74,27 @@ TEST_CASE("what is not used is saved up to the bound and no further", "[limiter]
   CHECK(l.wait_time() <= 10ms);
 }
 
+TEST_CASE("a store worth more than 292 years is as bounded as any other", "[limiter]") {
+  sim::simulation world;
+  sim_limiter years{punctual::every(24h * 365), 4'000, sim::simulated_platform{world}};
+  int at_once = 0;
+  while (at_once <= 4'000 && years.try_acquire()) ++at_once;
+  CHECK(at_once == 4'000);
+  CHECK(years.wait_time() > 24h * 364);
+  CHECK(years.wait_time() <= 24h * 365);
+  world.work(24h * 365 * 10);
+  at_once = 0;
+  while (at_once <= 4'000 && years.try_acquire()) ++at_once;
+  CHECK(at_once == 10);
+
+  // The largest store, as one says "no limit but in the long run".
+  sim_limiter minutes{rate{1, 60}, 0xffff'ffffu, sim::simulated_platform{world}};
+  int waited = 0;
+  for (int i = 0; i < 1'000; ++i) waited += minutes.acquire().why != outcome::already_past;
+  CHECK(waited == 0);
+  CHECK(minutes.wait_time() == 0ns);
+}
+
 TEST_CASE("no stretch of time has more permits than the store and the rate allow", "[limiter]") {
   std::mt19937_64 random(31);
   for (int round = 0; round < 100; ++round) {

@@ -33,6 +33,12 @@ template <class T>
 concept takes_hz = requires(T t) {
   hz(t);
 };
+template <class T, class S>
+concept takes_audio = requires(T frames, S samples) {
+  rates::audio_block(frames, samples);
+};
+static_assert(takes_audio<int, std::uint32_t> && takes_audio<std::size_t, long>);
+static_assert(!takes_audio<int, double> && !takes_audio<float, int> && !takes_audio<bool, int>);
 template <class T>
 concept takes_every = requires(T t) {
   every(t);

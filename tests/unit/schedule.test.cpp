@@ -340,6 +340,56 @@ TEST_CASE("a pacer that was aligned before it began starts with the first deadli
   CHECK(l.plan.index() == 1);
 }
 
+TEST_CASE("which deadline is the first is settled once, however late the loop then comes for it",
+          "[pacer][schedule]") {
+  schedule plan{hz(10), missed::skip, 3};
+  plan.align(instant{0ms}, instant{1'234ms});
+  plan.begin(instant{5'678ms});
+  CHECK(plan.due() == instant{5'700ms});
+  plan.begin(instant{5'701ms});  // as a loop that polls does
+  CHECK(plan.due() == instant{5'700ms});
+  CHECK(plan.catch_up(instant{5'925ms}, false));
+  const beat b = plan.take(instant{5'925ms});
+  CHECK(b.due == instant{5'900ms});
+  CHECK(b.skipped == 2);
+  CHECK(b.index == 2);
+}
+
+TEST_CASE("a grid that is aligned to the ends of time goes on for ever", "[pacer][schedule]") {
+  for (const instant target : {instant::min(), instant{-1h}, instant{}, instant::max()}) {
+    for (const instant start : {instant{}, instant{1h}, instant{nanoseconds::max() / 2}}) {
+      for (const rate r : {hz(60), hz(1'000'000'000), rate{1, 3'155'760'000}}) {
+        loop l{schedule{r, missed::skip, 3}};
+        l.now = start;
+        beat before = l.next();
+        l.plan.align(target, l.now);
+        int wrong = 0;
+        for (int i = 0; i < 100; ++i) {
+          if (l.plan.due() == instant::max()) break;
+          const beat b = l.next();
+          wrong += b.skipped != 0 || b.index != before.index + 1;
+          const nanoseconds off = b.due - before.due - r.period();
+          if (i > 0) wrong += off < 0ns || off > 1ns;
+          if (i == 0) wrong += off > r.period() / 2 + 2ns || off < -r.period() / 2 - 2ns;
+          before = b;
+        }
+        CAPTURE(target, start, to_text(r));
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("aligning forgets what is left of a nudge", "[pacer][schedule]") {
+  loop l{schedule{hz(10), missed::skip, 3}};
+  l.next();
+  l.plan.nudge(20ms);
+  l.next();
+  l.next();
+  l.plan.align(instant{7ms}, l.now);
+  for (int i = 0; i < 50; ++i) CHECK(l.next().due.time_since_epoch() % 100ms == 7ms);
+}
+
 TEST_CASE("a shift moves all deadlines", "[pacer][schedule]") {
   loop l{schedule{hz(10), missed::skip, 3}};
   l.next();
