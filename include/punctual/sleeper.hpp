@@ -497,8 +497,6 @@ class basic_sleeper {
     const bool wall = on == clock_kind::realtime;
     const slack slackness = how_.tighten_slack ? slack::tight : slack::as_is;
     wait_planner& plans = planner(kind);
-    // One planner for waits on both clocks: it learns on the steady one, where the ticks stay.
-    const bool both_clocks = wall && clock_of(kind) == clock_kind::monotonic;
 
     receipt did;
     clock_sample before = look(system_, on, counter_);
@@ -516,8 +514,9 @@ class basic_sleeper {
         break;
       }
       // After an interruption the same instant is asked for again, not what remains.
+      // The planners think on the steady clock, where a kernel's ticks stay.
       if (!rearmed || before.at >= plan.until) {
-        const instant here = both_clocks ? steadily : before.at;
+        const instant here = wall ? steadily : before.at;
         plan = learning ? plans.plan(here, later(deadline, between(before.at, here)),
                                      budget_.available(steadily))
                         : unlearned_plan(plans, here, later(deadline, between(before.at, here)));
@@ -549,7 +548,7 @@ class basic_sleeper {
         } else if (!ended()) {
           const bool stepped = wall && was_stepped(between(before.at, after.at), took);
           if (learning && moved && !stepped && !pause.idle() && is_lateness(did.overshoot)) {
-            const instant here = both_clocks ? steadily : after.at;
+            const instant here = wall ? steadily : after.at;
             const nanoseconds ahead = between(after.at, here);
             plans.woke(later(before.at, ahead), later(plan.until, ahead), here);
             share();
