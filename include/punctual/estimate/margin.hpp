@@ -359,9 +359,10 @@ class wait_planner {
   constexpr nanoseconds trial(nanoseconds left) const noexcept {
     return longer(most_of(left) / (std::int64_t{1} << shorter_), nanoseconds{1});
   }
-  // Where one is: of the classes above it, each in its turn.
-  constexpr nanoseconds above(std::size_t used, std::size_t natural, nanoseconds left) noexcept {
-    const std::size_t c = natural - explored_++ % (natural - used);
+  // Where one is: of the classes above it, the next after each that was late.
+  constexpr nanoseconds above(std::size_t used, std::size_t natural,
+                              nanoseconds left) const noexcept {
+    const std::size_t c = natural - shorter_ % (natural - used);
     if (c == natural) return most_of(left);
     return overshoot_estimator::from(c) + overshoot_estimator::from(c) / 4;
   }
@@ -400,8 +401,7 @@ class wait_planner {
   std::uint32_t closed_ = 0;  // classes, by bit
   std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
   std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
-  std::uint8_t sampled_ = 0, explored_ = 0, shorter_ = 0, natives_ = 0, late_in_a_row_ = 0,
-               varied_ = 0, lost_ = 0;
+  std::uint8_t sampled_ = 0, shorter_ = 0, natives_ = 0, late_in_a_row_ = 0, varied_ = 0, lost_ = 0;
   bool served_ = false, cut_short_ = false, again_ = false;
   bool sampling_ = false, aimed_ = false, contest_ = false;
 };
