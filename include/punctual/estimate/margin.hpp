@@ -276,18 +276,14 @@ class wait_planner {
     nanoseconds length{0};  // 0: there is none
     std::size_t c = 0;
   };
-  constexpr class_plan by_length(nanoseconds left, nanoseconds may,
-                                 std::uint32_t closed) const noexcept {
+  constexpr class_plan by_length(nanoseconds left, nanoseconds may) const noexcept {
     for (std::size_t c = overshoot_estimator::class_of(left) + 1; c-- > 0;) {
       const nanoseconds length = overshoot_.longest_in(c, left);
-      if (length > native_cost_ && (closed >> c & 1U) == 0 && overshoot_.quantile(length) <= may) {
+      if (length > native_cost_ && (closed_ >> c & 1U) == 0 && overshoot_.quantile(length) <= may) {
         return {length, c};
       }
     }
     return {};
-  }
-  constexpr class_plan by_length(nanoseconds left, nanoseconds may) const noexcept {
-    return by_length(left, may, closed_);
   }
   constexpr native_plan by_length(instant now, instant deadline, class_plan plan) noexcept {
     const nanoseconds left = between(now, deadline);
