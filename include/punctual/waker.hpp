@@ -111,6 +111,7 @@ class basic_waker {
     // Whether native waits came back for no reason, one soon after the other and long before their
     // time, so often that they are as good as refused.
     bool never_waits(instant back, instant until) noexcept {
+      if (in_a_row_ >= most_at_once) return true;
       const nanoseconds since_last = back - last_back_;
       const bool soon = since_last >= nanoseconds::zero() &&
                         since_last < std::chrono::microseconds{50} &&

@@ -220,6 +220,23 @@ TEST_CASE("native waits that return at once without waiting count as refused", "
   CHECK(did.spun < 100us);
 }
 
+TEST_CASE("native waits that do not wait are not made again and again in the last millisecond",
+          "[sleeper][G6]") {
+  machine m;
+  m.warm_up(4ms);
+  const nanoseconds margin = m.sleeper.margin(4ms);
+  m.world.kernel = [&](const native_request&) { return m.world.time() + 300ns; };
+  // The second slice ends late, with 0.7 ms to go.
+  m.world.after(19ms, [&m] { m.world.stall(10'300us); });
+  const instant due = m.world.time() + 30ms;
+  const receipt did = m.sleeper.sleep_until(due);
+  CHECK(did.why == outcome::reached);
+  CHECK(m.world.time() - due < 1us);
+  CHECK(did.native_waits < 30);
+  for (int i = 0; i < 20; ++i) m.sleeper.sleep_for(4ms);
+  CHECK(m.sleeper.margin(4ms) == margin);
+}
+
 TEST_CASE("a storm of signals is not taken for native waits that do not wait", "[sleeper][G3]") {
   machine m;
   m.warm_up();
