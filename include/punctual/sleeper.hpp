@@ -429,10 +429,12 @@ class basic_sleeper {
    public:
     // Notes a native wait that took this long and ended with this much to go.
     void note(const native_wait& answer, nanoseconds took, nanoseconds left) noexcept {
-      // What has not waited so often is not believed in the last millisecond either.
+      // What was refused or has not waited so often is not believed in the last millisecond either.
       idle_ = answer.how == native_end::woke && took > nanoseconds::zero() && took < at_once &&
               left >= (never_waits() ? nanoseconds{1} : blockers_grain);
-      in_a_row_ = idle_ ? in_a_row_ + (in_a_row_ < most_at_once) : 0;
+      in_a_row_ = answer.how == native_end::refused ? most_at_once
+                  : idle_                           ? in_a_row_ + (in_a_row_ < most_at_once)
+                                                    : 0;
       stood_still_ = took > nanoseconds::zero() ? 0 : stood_still_ + 1;
     }
     void moved() noexcept { stood_still_ = 0; }

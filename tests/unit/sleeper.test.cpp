@@ -235,6 +235,16 @@ TEST_CASE("native waits that do not wait are not made again and again in the las
   CHECK(did.native_waits < 30);
   for (int i = 0; i < 20; ++i) m.sleeper.sleep_for(4ms);
   CHECK(m.sleeper.margin(4ms) == margin);
+
+  // Nor where a backend can tell a refusal only while there is much to go.
+  m.world.refuse_native(1);
+  m.world.after(19ms, [&m] {
+    m.world.refuse_native(0);
+    m.world.stall(10'300us);
+  });
+  const receipt refused = m.sleeper.sleep_until(m.world.time() + 30ms);
+  CHECK(refused.why == outcome::reached);
+  CHECK(refused.native_waits < 10);
 }
 
 TEST_CASE("a storm of signals is not taken for native waits that do not wait", "[sleeper][G3]") {
