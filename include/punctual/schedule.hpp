@@ -115,13 +115,17 @@ class schedule {
     const instant wanted = begun_ ? due_ : now;
     const std::uint64_t index_then = index();
     grid aligned{rate_, target};
-    if (target > wanted) {  // as many periods back as take the anchor before it
-      aligned.put(grid{rate_, wanted}.latest(target) + 1, target);
-    }
-    // A grid reaches 292 years beyond its anchor, which therefore comes near, in hops of 146.
+    // A grid reaches 292 years beyond its anchor, which therefore comes near, in hops of 146; from
+    // ahead by as many periods as take it before what is wanted.
     constexpr nanoseconds hop = nanoseconds::max() / 2;
     for (int i = 0; i < 4; ++i) {
-      aligned.move_anchor(aligned.latest(std::min(wanted, later(aligned.anchor(), hop))));
+      const instant there = aligned.anchor();
+      if (there > wanted) {
+        const instant back = std::max(wanted, later(there, -hop));
+        aligned.put(grid{rate_, back}.latest(there) + 1, there);
+      } else {
+        aligned.move_anchor(aligned.latest(std::min(wanted, later(there, hop))));
+      }
     }
     grid_ = aligned;
     const bool nearer = between(wanted, aligned.at(1)) < between(aligned.at(0), wanted);

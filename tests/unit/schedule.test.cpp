@@ -357,7 +357,8 @@ TEST_CASE("which deadline is the first is settled once, however late the loop th
 
 TEST_CASE("a grid that is aligned to the ends of time goes on for ever", "[pacer][schedule]") {
   for (const instant target : {instant::min(), instant{-1h}, instant{}, instant::max()}) {
-    for (const instant start : {instant{}, instant{1h}, instant{nanoseconds::max() / 2}}) {
+    for (const instant start :
+         {instant{-1h}, instant{}, instant{1h}, instant{nanoseconds::max() / 2}}) {
       for (const rate r : {hz(60), hz(1'000'000'000), rate{1, 3'155'760'000}}) {
         loop l{schedule{r, missed::skip, 3}};
         l.now = start;
