@@ -6,8 +6,8 @@
 // towards the middle: the emulator follows the card, and nobody hears it. (A frame lasts 0.01 %
 // less than it should.)
 //
-//   emulator_audio                     an hour in simulated time, on a busy machine: some seconds
-//   at most emulator_audio --without-control   the same left alone
+//   emulator_audio                     an hour in simulated time, on a busy machine
+//   emulator_audio --without-control   the same left alone
 //   emulator_audio --real 10           ten seconds in real time
 // smoke:
 #include <punctual/pacer.hpp>
@@ -114,6 +114,7 @@ struct figures {
 template <class Pacer, class Now>
 figures run(Pacer& frames, Now now, nanoseconds length, bool controlled) {
   constexpr std::int64_t middle = ring::size / 2;
+  constexpr std::uint64_t most_steps = 5;  // a whole ring
   constexpr rate card_rate{sample_rate * 1'000'120, 1'000'000};
   ring samples;
   sound_card card{samples, card_rate};
@@ -121,14 +122,15 @@ figures run(Pacer& frames, Now now, nanoseconds length, bool controlled) {
   figures seen;
 
   while (samples.filled() < middle) game.frame(samples);  // something to play from the start
-  const instant end = now() + length;
+  const instant end = punctual::later(now(), length);
   double smooth = middle;
   for (const punctual::beat& frame : frames.beats()) {
     if (frame.due >= end) break;
     seen.missing += card.play(now());
     seen.emptiest = std::min(seen.emptiest, samples.filled());
-    for (auto step = frame.steps(); step > 0; --step)
-      seen.lost += game.frame(samples);  // sound never skips
+    // Sound never skips; but what a debugger's stop has cost nobody wants to hear afterwards.
+    for (auto step = std::min(frame.steps(), most_steps); step > 0; --step)
+      seen.lost += game.frame(samples);
     seen.fullest = std::max(seen.fullest, samples.filled());
     ++seen.frames;
 

@@ -109,7 +109,7 @@ int main(int count, char** words) {
   const instant start = punctual::steady::now();
   while (!simulated.empty() && simulated.next().at <= seconds) {
     const std::chrono::duration<double> since{simulated.next().at / speed};
-    const instant due = start + punctual::to_nanoseconds(since);
+    const instant due = punctual::later(start, punctual::to_nanoseconds(since));
 
     const punctual::receipt slept = punctual::sleep_until(due);
     late.record(punctual::steady::now() - due);

@@ -4,16 +4,18 @@
 // Two pacers. One waits for the next frame; the other never waits, and says how many time steps of
 // the world are due. A picture shows the world between its last two steps, by how much of the next
 // one has gone by, so that 50 steps a second look smooth at any frame rate. A hitch costs frames,
-// never steps.
+// never steps; only beyond a quarter of a second, after a debugger's stop, the world stands still.
 //
-//   game_loop                          ten seconds at 60 frames a second, figures live in the
-//   terminal game_loop --rate 60000/1001        another rate, exactly
+//   game_loop                          ten seconds at 60 Hz, figures live in the terminal
+//   game_loop --rate 60000/1001        another rate, exactly
 //   game_loop --seconds 60 --hitch     with a hitch of 80 ms every two seconds
 // smoke: --seconds 1 --hitch
 #include <punctual/pacer.hpp>
 #include <punctual/sleep.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -82,19 +84,20 @@ int main(int count, char** words) {
 
   constexpr punctual::rate step_rate = punctual::hz(50);
   constexpr double step = 1 / step_rate.hertz();
+  constexpr std::uint64_t most_steps = 12;
   world before;
   world now;
 
   punctual::pacer frames{chosen.frames};
   punctual::pacer steps{step_rate};
   const punctual::instant end =
-      punctual::steady::now() +
-      punctual::to_nanoseconds(std::chrono::duration<double>(chosen.seconds));
+      punctual::later(punctual::steady::now(),
+                      punctual::to_nanoseconds(std::chrono::duration<double>(chosen.seconds)));
 
   for (const punctual::beat& frame : frames.beats()) {
     if (frame.due >= end) frames.stop();
 
-    for (auto due = steps.poll().steps(); due > 0; --due) {
+    for (auto due = std::min(steps.poll().steps(), most_steps); due > 0; --due) {
       before = now;
       now.step(step);
     }

@@ -8,7 +8,9 @@
 #include <punctual/pacer.hpp>
 
 #include <SDL.h>
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
@@ -56,6 +58,7 @@ int main(int count, char** words) {
 
   constexpr punctual::rate step_rate = punctual::hz(50);
   constexpr double step = 1 / step_rate.hertz();
+  constexpr std::uint64_t most_steps = 12;  // a quarter of a second: after a stop the world waits
   const punctual::rate frame_rate = display_rate(window);
   punctual::pacer frames{frame_rate};
   punctual::pacer steps{step_rate};
@@ -74,7 +77,7 @@ int main(int count, char** words) {
     }
     if (seconds > 0 && frame.due >= end) frames.stop();
 
-    for (auto due = steps.poll().steps(); due > 0; --due) {
+    for (auto due = std::min(steps.poll().steps(), most_steps); due > 0; --due) {
       before = now;
       now.step(step);
     }
