@@ -79,7 +79,7 @@ PUNCTUAL_ALWAYS_INLINE bool is_past(const P& system, clock_kind on, instant dead
     if (now < deadline) return false;
   }
   did.why = outcome::already_past;
-  // Not `between`: this difference is never negative, only too large, and asking less is measurable.
+  // Not `between`: this difference is never negative, only too large; asking less is measurable.
   const auto late =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(now.time_since_epoch().count()) -
                                 static_cast<std::uint64_t>(deadline.time_since_epoch().count()));
