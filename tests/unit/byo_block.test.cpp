@@ -4,9 +4,12 @@
 #include "support/catch.hpp"
 
 #include <punctual/interrupt.hpp>
+#include <punctual/pacer.hpp>
 #include <punctual/testing/simulated_platform.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -271,4 +274,53 @@ TEST_CASE("what a suspend or a stop made late is not learned from an event loop 
   CHECK(before < 80us);
   for (int i = 0; i < 100; ++i) turn(10s);
   CHECK(margin() - before < 1us);
+}
+
+TEST_CASE("waits of all lengths, as events leave them, are as punctual as waits of one",
+          "[byo_block][G1]") {
+  machine m;
+  std::mt19937 random(3);
+  m.world.kernel = [&random](const native_request& r) {
+    return r.until + 50us + nanoseconds{random() % 20'000};
+  };
+  int late = 0;
+  constexpr int waits = 10'000;
+  for (int i = 0; i < waits; ++i) {
+    const instant due = m.world.time() + nanoseconds{random() % 200'000};
+    m.sleeper.sleep_until(due);
+    late += i >= 1000 && m.world.time() - due > 1us;
+    m.world.work(10us);
+  }
+  CHECK(late <= waits * 2 / 100);  // the default punctuality
+}
+
+TEST_CASE("a loop that serves messages keeps its beats as one without does", "[byo_block][G9]") {
+  for (const int messages_a_second : {0, 1000, 5000}) {
+    machine m;
+    std::mt19937 random(3);
+    m.world.kernel = [&random](const native_request& r) {
+      return r.until + 50us + nanoseconds{random() % 20'000};
+    };
+    basic_pacer<simulated_platform> beats{hz(60), simulated_platform{m.world}};
+    const std::function<void()> send = [&] {
+      m.events = 1;
+      m.world.unpark(m.events);
+      const nanoseconds mean = nanoseconds{1s} / messages_a_second;
+      m.world.after(mean / 2 + nanoseconds{random()} % mean, send);
+    };
+    if (messages_a_second != 0) send();
+    auto block = m.exact();
+    int delivered = 0, late = 0, woken = 0;
+    while (delivered < 1500) {
+      const beat b = beats.next(block);
+      delivered += b ? 1 : 0;
+      woken += b ? 0 : 1;
+      late += b && delivered > 300 && b.late > 50us;
+      if (m.events != 0) m.world.work(5us);
+      m.events = 0;
+    }
+    INFO(messages_a_second << " messages a second, " << late << " of 1200 beats late");
+    CHECK(woken >= messages_a_second * 20);
+    CHECK(late <= 12);
+  }
 }

@@ -166,8 +166,8 @@ class wait_planner {
     }
     // No native wait is sure to end in time.
     if (left <= may) {
-      if (!rest && served_ && !cut_short) {
-        served_ = false;  // such waits were served until now: look again soon
+      if (!rest && in_us(left) >= served_ && !cut_short) {
+        served_ = nothing;  // such waits were served until now: look again soon
         interval_[natural] = skipped_[natural] = 0;
       }
       if (!rest && due_for_sample(natural, left, cut_short)) {
@@ -211,7 +211,8 @@ class wait_planner {
         shorter_ = static_cast<std::uint8_t>((shorter_ + 1) % halvings);
       }
     } else {
-      interval_[c] = skipped_[c] = 0;
+      interval_[c] = 0;
+      skipped_[c] = in_time ? just_made : std::uint8_t{0};
       // Whatever the margin, they end too late: a kernel's floor. Not again until a sample is in
       // time. A stall is not the kernel's.
       if (in_time) late_in_a_row_ = 0;
@@ -289,7 +290,8 @@ class wait_planner {
     const nanoseconds left = between(now, deadline);
     const nanoseconds asked = varied(plan.length, left - plan.length);
     planned_before_ = deadline;
-    served_ = true;
+    // Where the native part is but a small part, chance decides between one and none.
+    if (asked > left / 4) served_ = smaller<std::uint16_t>(served_, in_us(left));
     return {true, later(now, asked), left - asked, reason_of(plan.c)};
   }
 
@@ -336,6 +338,11 @@ class wait_planner {
     if (again_ && c == sampled_) {
       again_ = false;
       return true;
+    }
+    // Longer waits still make such native ones, and tell all there is to learn.
+    if (skipped_[c] >= just_made) {
+      ++skipped_[c];
+      return false;
     }
     std::uint8_t interval = interval_[c];
     const quantile_tracker& known = overshoot_.tracker_of(c);
@@ -384,6 +391,11 @@ class wait_planner {
   static constexpr std::uint8_t few_natives = 24, most_late_in_a_row = 6, most_lost = 3,
                                 halvings = 7;
   static constexpr std::uint16_t few_samples = 4;
+  static constexpr std::uint8_t just_made = 240;  // in `skipped_`: sixteen more before they count
+  static constexpr std::uint16_t most_us = 65'534, nothing = 65'535;
+  static constexpr std::uint16_t in_us(nanoseconds left) noexcept {
+    return static_cast<std::uint16_t>(smaller<std::int64_t>(most_us, left.count() / 1000));
+  }
   // Waits too short for the lattice between two native ones: 2, 4, … 512, as nothing contradicts.
   constexpr std::uint32_t silence() const noexcept { return 2U << smaller(8, lattice_.steady()); }
 
@@ -394,11 +406,12 @@ class wait_planner {
   instant woke_ = instant::min();
   nanoseconds longest_{0};  // of the latest waits, fading
   instant planned_before_ = instant::max();
-  std::uint32_t closed_ = 0;  // classes, by bit
-  std::uint16_t silent_ = 0;  // waits in a row that were too short for the lattice
+  std::uint32_t closed_ = 0;        // classes, by bit
+  std::uint16_t served_ = nothing;  // us: the shortest wait of late that had a native one
+  std::uint16_t silent_ = 0;        // waits in a row that were too short for the lattice
   std::array<std::uint8_t, overshoot_estimator::classes> skipped_{}, interval_{};
   std::uint8_t sampled_ = 0, shorter_ = 0, natives_ = 0, late_in_a_row_ = 0, varied_ = 0, lost_ = 0;
-  bool served_ = false, cut_short_ = false, again_ = false;
+  bool cut_short_ = false, again_ = false;
   bool sampling_ = false, aimed_ = false, contest_ = false;
 };
 
