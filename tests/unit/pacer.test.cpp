@@ -6,11 +6,14 @@
 #include <punctual/testing/simulated_platform.hpp>
 
 #include "support/catch.hpp"
+#include "support/comma_locale.hpp"
+#include "support/skip.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <random>
 #include <ranges>
 #include <string>
 #include <thread>
@@ -808,6 +811,91 @@ TEST_CASE("a loop that breaks off its range goes on with the next beat", "[pacer
   }
   CHECK(expected == 12);
   CHECK(p.dropped() == 0);
+}
+
+TEST_CASE("calls in any order lose no beat, deliver none early and never wait when polled",
+          "[pacer][G1][G10]") {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto any_rate = [&random] {
+      const rate some[] = {hz(60),
+                           hz(1'000'000'000),
+                           rate{1, 86'400},
+                           rate{INT64_MAX, INT64_MAX - 1},
+                           rate{INT64_MAX, 9'223'372'037},
+                           rates::game_boy,
+                           rates::unlimited};
+      return some[random() % 7];
+    };
+    const auto any_length = [&random] {
+      return nanoseconds{static_cast<std::int64_t>(random()) >> (random() % 63)};
+    };
+    sim::simulation world{instant{random() % 2 == 0 ? 0ns : nanoseconds{std::int64_t{1} << 60}}};
+    late_by_60us(world);
+    world.cost.pause = 1us;
+    const auto policy = static_cast<missed>(random() % 3);
+    const auto cap = static_cast<std::uint32_t>(random() % 4 == 0 ? 0xffff'ffffu : random() % 5);
+    sim_pacer p{any_rate(), policy, cap, {}, sim::simulated_platform{world}};
+    bool first = true;
+    bool stopped = false;
+    std::uint64_t last = 0;
+    std::uint64_t skipped = 0;
+    int wrong = 0;
+    for (int i = 0; i < 60; ++i) {
+      const std::uint64_t call = random() % 16;
+      if (call < 6) {
+        const bool polled = call < 2;
+        const auto waits = world.count.native_waits;
+        const beat b = polled ? p.poll() : p.next();
+        if (polled) wrong += world.count.native_waits != waits;
+        wrong += stopped == static_cast<bool>(b) && (stopped || !polled);
+        wrong += stopped != (b.slept.why == outcome::stopped);
+        if (polled && !b && !stopped) wrong += b.slept.left <= 0ns;
+        if (!b) continue;
+        wrong += world.time() < b.due || b.late < 0ns || b.busy < 0ns;
+        wrong += b.index != (first ? 0 : last + 1) + b.skipped;
+        skipped += b.skipped;
+        wrong += skipped != p.dropped();
+        last = b.index;
+        first = false;
+      }
+      if (call == 6) world.work(nanoseconds{static_cast<std::int64_t>(random() % 1'000'000'000)});
+      if (call == 7) world.stall(nanoseconds{static_cast<std::int64_t>(random() >> 14)});
+      if (call == 8) random() % 4 == 0 ? p.set_background(any_rate()) : p.set_rate(any_rate());
+      if (call == 9) p.nudge(any_length());
+      if (call == 10) p.pause();
+      if (call == 11) p.resume();
+      if (call == 12) p.stop();
+      if (call == 12) stopped = true;
+      if (call >= 13 && call < 15) {
+        const instant on = random() % 4 == 0   ? instant::min()
+                           : random() % 3 == 0 ? instant::max()
+                                               : instant{any_length()};
+        p.align(on);
+      }
+      if (call == 15 || (stopped && random() % 4 == 0)) {
+        p.restart();
+        skipped = p.dropped();
+        first = true;
+        stopped = false;
+      }
+    }
+    CAPTURE(seed, static_cast<int>(policy), cap);
+    REQUIRE(wrong == 0);
+  }
+}
+
+TEST_CASE("what is written for people is the same where decimals have a comma", "[pacer]") {
+  sim::simulation world;
+  late_by_60us(world);
+  sim_pacer p{rates::ntsc_field, sim::simulated_platform{world}};
+  for (int i = 0; i < 200; ++i) p.next();
+  const std::string plain = to_text(p);
+  CHECK(plain.find("60000/1001 Hz (59.9400)") != std::string::npos);
+  CHECK(plain.find("achieved 59.94") != std::string::npos);
+  const support::comma_locale comma;
+  if (!comma.imposed()) return support::skip("no locale with a decimal comma here");
+  CHECK(to_text(p) == plain);
 }
 
 TEST_CASE("a sleeper that gives up ends the loop and keeps the beat", "[pacer]") {
