@@ -17,8 +17,8 @@ namespace punctual {
 
 /// Ends waits: those under way, and those to come until `reset()`.
 ///
-/// May be constant-initialised, and has nothing to destroy. At most 65535 threads may be parked on
-/// it.
+/// May be constant-initialised, and has nothing to destroy. For the threads of one process; at most
+/// 65535 of them may be parked on it.
 ///
 /// Guarantee  No wake-up is lost: a `wake()` that comes after a wait has begun ends that wait, also
 ///            if `reset()` follows at once. What happened before `wake()` is seen by whoever it has

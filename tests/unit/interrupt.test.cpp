@@ -512,7 +512,9 @@ TEST_CASE("without a stop the deadline is reached, and the past is past", "[inte
   std::stop_source source;
   for (const std::stop_token& token : {source.get_token(), std::stop_token{}}) {
     const instant due = m.world.time() + 1ms;
-    CHECK(sleep_until(m.sleeper, token, due).why == outcome::reached);
+    const receipt did = sleep_until(m.sleeper, token, due);
+    CHECK(did.why == outcome::reached);
+    CHECK(did.native_waits == 1);  // it does not poll
     CHECK(m.world.time() >= due);
     CHECK(m.world.time() - due < 100ns);
     m.world.count = {};
