@@ -382,7 +382,7 @@ class wait_planner {
   // kernel's ticks, nothing else would tell that those are there.
   constexpr nanoseconds varied(nanoseconds length, nanoseconds margin) noexcept {
     if (margin < worth_varying || ++varied_ >= 10) return length;
-    const nanoseconds by = margin * (varied_ * 3 % 8) / 8;
+    const nanoseconds by = margin / 8 * (varied_ * 3 % 8);
     return by < length / 2 ? length - by : length;
   }
 

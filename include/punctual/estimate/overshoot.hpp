@@ -370,7 +370,8 @@ class overshoot_estimator {
       length = smaller(length, larger(0.0F, end - at(c, length)));
     }
     if (length < in_ns(from(c))) return nanoseconds::zero();
-    return smaller(whole(length), to(c) - nanoseconds{1});  // `to(c)` is of the next class
+    // A float may have been rounded up, and `to(c)` is of the next class.
+    return smaller(smaller(whole(length), left), to(c) - nanoseconds{1});
   }
 
   /// Starts from what another one has learned; the share to stay below remains this one's.
