@@ -88,7 +88,12 @@ inline constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 
 // std::gcd would bring <numeric> into every program that waits.
 constexpr std::intmax_t common_divisor(std::intmax_t a, std::intmax_t b) noexcept {
-  return b == 0 ? a : common_divisor(b, a % b);
+  while (b != 0) {
+    const std::intmax_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
 }
 
 /// From over To as a ratio: `num * scale / den`, and whether `num * scale` fits 64 bits.
@@ -253,7 +258,7 @@ constexpr std::int64_t from_class(const Rep& count) noexcept {
       if (whole < 0 && !(count < static_cast<Rep>(0))) return greatest;  // unsigned, and above
       // A wide integer of one's own: told by 1 / 2. Without a division it is saturated as it is.
       if constexpr (sizeof(Rep) > sizeof(whole)) {
-        if constexpr (requires { static_cast<std::int64_t>(count / count * count - count); }) {
+        if constexpr (requires(Rep a, Rep b) { static_cast<std::int64_t>(a - b * (a / b)); }) {
           const Rep half = static_cast<Rep>(1) / static_cast<Rep>(2);
           if (!(static_cast<Rep>(0) < half)) return from_wide<From, To>(count);
         }
