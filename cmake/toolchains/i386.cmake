@@ -4,7 +4,9 @@ include("${CMAKE_CURRENT_LIST_DIR}/debian-cross.cmake")
 if(CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL x86_64)
   # That kernel runs it itself, filters of system calls included.
   unset(CMAKE_CROSSCOMPILING_EMULATOR)
-  set(CMAKE_EXE_LINKER_FLAGS_INIT
-      "-Wl,--dynamic-linker=/usr/${punctual_gnu}/lib/ld-linux.so.2 -Wl,-rpath,/usr/${punctual_gnu}/lib"
+  set(punctual_libraries /usr/${punctual_gnu}/lib)
+  string(
+    CONCAT CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--dynamic-linker=${punctual_libraries}/ld-linux.so.2"
+           " -Wl,-rpath,${punctual_libraries}"
   )
 endif()
