@@ -87,7 +87,9 @@ TEST_CASE("each ready-made blocker keeps the deadline and is ended by an event",
         const receipt did = mine.sleep_until(due, block);
         CHECK(did.why == outcome::reached);
         CHECK(steady::now() >= due);
-        CHECK(did.native_waits <= 20);  // it does not poll
+        // It does not poll: each native wait has waited. How many there are depends on the machine:
+        // one so busy that long waits look too late makes short ones in a row, of 100 us or more.
+        CHECK(did.blocked >= did.native_waits * 10us);
       }
     }
     p.send();
