@@ -655,7 +655,7 @@ struct cancelled_thread {
   int state = PTHREAD_CANCEL_ENABLE;
   int type = PTHREAD_CANCEL_DEFERRED;
   nanoseconds length = 5s;
-  std::atomic<bool> ready{false}, go{true};
+  std::atomic<bool> ready{false}, go{true}, sent{true};
   std::atomic<int> cleaned{0}, destroyed{0}, returned{0};
   sigset_t mask_in_cleanup{};
   int slack_in_cleanup = 0;
@@ -682,6 +682,8 @@ void* sleep_until_cancelled(void* argument) {
   }
   t.call->sleep(t.length);
   ++t.returned;
+  while (!t.sent) {
+  }
   pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, nullptr);
   pthread_testcancel();
   pthread_cleanup_pop(0);
@@ -741,10 +743,12 @@ TEST_CASE("where cancellation is disabled a sleep is slept out", "[preload]") {
     cancelled_thread t{&call};
     t.state = PTHREAD_CANCEL_DISABLE;
     t.length = 20ms;
+    t.sent = false;
     pthread_t thread{};
     REQUIRE(pthread_create(&thread, nullptr, sleep_until_cancelled, &t) == 0);
     while (!t.ready) usleep(100);
     pthread_cancel(thread);
+    t.sent = true;
     void* answer = nullptr;
     pthread_join(thread, &answer);
     CHECK(t.returned == 1);
