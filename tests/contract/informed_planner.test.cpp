@@ -1,7 +1,8 @@
 // Our planner beside one that knows the kernel, on every model of one: it spins hardly more, is no
 // later than the latency, and never early.
 // Mistake that would live without it: a margin that locks into spinning on some kernel, a tick that
-// is not found, an extra tick that is not seen, a loop in step with the ticks that is late for ever.
+// is not found, an extra tick that is not seen, a loop in step with the ticks that is late for
+// ever.
 //
 // The whole of it, with 64 phases and the peers' rules beside, is bench/replay_loops.
 #include "../../bench/replay/loops.hpp"
