@@ -330,9 +330,9 @@ class wait_planner {
   }
 
   // Native waits of a class that is not made any more: the 1st, 2nd, 4th, … 128th that could be,
-  // and the next one after each that ended in time, which cost nothing; none of those that a late one
-  // before has cut short. Where a class is new and waits would take three times what is left, the
-  // 4th for a start, soon the 128th; but what one sample says alone is looked at again.
+  // and the next one after each that ended in time, which cost nothing; none of those that a late
+  // one before has cut short. Where a class is new and waits would take three times what is left,
+  // the 4th for a start, soon the 128th; but what one sample says alone is looked at again.
   constexpr bool due_for_sample(std::size_t c, nanoseconds left, bool cut_short) noexcept {
     if (cut_short) return false;
     if (again_ && c == sampled_) {
