@@ -57,7 +57,7 @@ struct margin_explanation {
 ///
 /// One a thread, shared by its planners. Always on the monotonic clock. Being descheduled while
 /// spinning says that somebody else wants the processor: each time halves what one wait may spin,
-/// and it doubles again every quarter of a second.
+/// and it doubles again every quarter of a second, where that soon happens again every second.
 class spin_budget {
  public:
   constexpr explicit spin_budget(const tuning& how = {}) noexcept
@@ -87,11 +87,19 @@ class spin_budget {
     left_ = larger(saturating_subtract(refilled(now), spun - away), -full());
     if (!started_ || now > last_) last_ = now;
     started_ = true;
-    if (gaps != 0) calm_ = smaller(calm_, spun) / (std::int64_t{1} << smaller(gaps, 10U));
+    if (gaps == 0) return;
+    // One may be chance: it counts with its own length. More of them soon after each other are not:
+    // what was really spun was too long, and is tried again ever later.
+    const bool again = gapped_ && between(gap_, now) < 4 * calming_;
+    gapped_ = true;
+    calming_ = again ? smaller(2 * calming_, slowest_calming) : first_calming;
+    calm_ = smaller(calm_, again ? spun - away : spun) / (std::int64_t{1} << smaller(gaps, 10U));
+    gap_ = now;
   }
 
  private:
-  static constexpr nanoseconds calming = std::chrono::milliseconds{250};
+  static constexpr nanoseconds first_calming = std::chrono::milliseconds{250};
+  static constexpr nanoseconds slowest_calming = std::chrono::seconds{1};
   static constexpr nanoseconds calm = std::chrono::seconds{2};  // longer than any margin
 
   constexpr nanoseconds full() const noexcept { return share_of(tuning::budget_window); }
@@ -105,10 +113,15 @@ class spin_budget {
   constexpr nanoseconds refilled(instant now) const noexcept {
     return smaller(full(), left_ + share_of(since_last(now)));
   }
+  // How long what may be spun takes to double: long after gaps that came soon after each other.
+  constexpr nanoseconds calming_at(instant now) const noexcept {
+    return longer(first_calming, calming_ - longer(between(gap_, now) / 4, nanoseconds::zero()));
+  }
   constexpr nanoseconds calm_at(instant now) const noexcept {
     if (calm_ >= calm) return nanoseconds::max();
     // 2^x, straight between the powers; from 1 us on, so that it comes back from nothing, too.
     const nanoseconds since = since_last(now);
+    const nanoseconds calming = calming_at(now);
     nanoseconds grown = longer(calm_, std::chrono::microseconds{1});
     for (std::int64_t i = since / calming; i > 0 && grown < calm; --i) grown *= 2;
     grown += nanoseconds{static_cast<std::int64_t>(static_cast<double>(grown.count()) *
@@ -120,8 +133,11 @@ class spin_budget {
   double share_;
   nanoseconds left_;
   nanoseconds calm_ = nanoseconds::max();
+  nanoseconds calming_ = first_calming;
+  instant gap_{};
   instant last_{};
   bool started_ = false;
+  bool gapped_ = false;
 };
 
 /// From what was learned of one kind of native wait to the next one.
