@@ -137,8 +137,8 @@ void recoveries() {
     const int mine = recovery(of_a_sleeper(how), overshoots);
     std::printf(" %12d", mine);
     expect(mine <= 200, std::string("recovery from ") + name);
-    peers::for_each_estimator([&](const char*, auto estimator) {
-      const int waits = recovery(estimator, overshoots);
+    peers::for_each_estimator([&samples = overshoots](const char*, auto estimator) {
+      const int waits = recovery(estimator, samples);
       std::printf(waits < 2000 ? " %12d" : "        never", waits);
     });
     std::printf("\n");

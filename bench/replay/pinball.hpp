@@ -84,7 +84,6 @@ outcome run(const trace& t, double share, Estimator estimator) {
 template <class Estimator>
 int recovery(Estimator estimator, const std::vector<double>& disturbance) {
   const nanoseconds length = std::chrono::milliseconds{4};
-  sim::generator chance(5);
   sim::latency usual =
       sim::latency::log_normal(std::chrono::microseconds{50}, std::chrono::microseconds{110}, 5);
   const auto feed = [&](nanoseconds overshoot) {
