@@ -151,7 +151,8 @@ TEST_CASE("the first beat comes at once, and those after it at their deadlines",
   }
 }
 
-TEST_CASE("an hour at each named rate has as many beats as the rate says", "[pacer][G10]") {
+TEST_CASE("an hour at each named rate has as many beats as the rate says",
+          "[pacer][G10][unsanitized]") {
   for (const named_rate& each : all_rates) {
     sim::simulation world;
     exact(world);
