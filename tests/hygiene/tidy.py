@@ -1,9 +1,10 @@
 """clang-tidy 14 and clang 14's own warnings find nothing in any header, nor in a use of every name.
 
-Usage: tidy.py BUILD_FOLDER
+With PUNCTUAL_LONG in the environment, nor in any example. Usage: tidy.py BUILD_FOLDER
 """
 
 import concurrent.futures
+import os
 import pathlib
 import sys
 
@@ -38,7 +39,9 @@ if not any("bugprone-integer-division" in line for line in tidy(unit_of("fault",
 processors = [header for header in headers() if "/platform/cpu/" in header]
 units = [unit_of("every_header", [header for header in headers() if header not in processors])]
 units += [unit_of(pathlib.Path(header).stem, [header]) for header in processors]
-units += [*(ROOT / "tests/contract").glob("api_surface.cpp"), *sorted((ROOT / "examples").glob("*.cpp"))]
+units += [ROOT / "tests/contract/api_surface.cpp"]
+if "PUNCTUAL_LONG" in os.environ:
+    units += sorted((ROOT / "examples").glob("*.cpp"))
 
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
     found = dict.fromkeys(line for lines in pool.map(tidy, units) for line in lines)
