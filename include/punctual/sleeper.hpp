@@ -506,7 +506,6 @@ class basic_sleeper {
     instant steadily = wall ? system_.now(clock_kind::monotonic) : before.at;
     pauses pause;
     instant refused_until = instant::min();
-    nanoseconds away{0};
     bool spinning_is_no_use = false;
     bool rearmed = false;
     native_plan plan{};
@@ -562,24 +561,33 @@ class basic_sleeper {
       } else {
         // Where nothing may block, a slice at a time: then the kernel is asked again.
         const instant end = plan.block && refused_until < deadline ? refused_until : deadline;
-        const spin_result spun = spin(system_, on, end, before.at, counter_, rate_, ended);
-        const bool moved = spun.now > before.at;
-        did.spun += passed(wall, steadily, spun.now);
-        did.gaps += spun.gaps;
-        away += spun.away;
-        before = {spun.now, 0, 0};
-        if (spun.how == spin_end::ended) did.why = outcome::woken;
-        if (spun.how == spin_end::stalled) {
-          spinning_is_no_use = true;
-          if (!moved && plan.block) pause.stood_still();
-          if (pause.frozen()) did.why = outcome::gave_up;
+        // The last of it is a spin of its own: what comes after a spin has then just run, and need
+        // not be fetched from memory between the deadline and the return.
+        bool again = true;
+        while (again) {
+          const nanoseconds left = between(before.at, end);
+          again = left > 2 * last_of_a_spin;
+          const spin_result spun = spin(system_, on, again ? later(end, -last_of_a_spin) : end,
+                                        before.at, counter_, rate_, ended);
+          const bool moved = spun.now > before.at;
+          const nanoseconds lap = passed(wall, steadily, spun.now);
+          did.spun += lap;
+          did.gaps += spun.gaps;
+          if (learning) budget_.spent(steadily, lap, spun.gaps, shorter(spun.away, lap));
+          before = {spun.now, 0, 0};
+          if (spun.how != spin_end::reached) again = false;
+          if (spun.how == spin_end::ended) did.why = outcome::woken;
+          if (spun.how == spin_end::stalled) {
+            spinning_is_no_use = true;
+            if (!moved && plan.block) pause.stood_still();
+            if (pause.frozen()) did.why = outcome::gave_up;
+          }
         }
         if (before.at < deadline && did.why == outcome::reached) {
           before = look(system_, on, counter_);
         }
       }
     }
-    if (learning) budget_.spent(steadily, did.spun, did.gaps, shorter(away, did.spun));
     return finished(did, deadline, before.at, did.why == outcome::woken || ended());
   }
 
@@ -740,6 +748,8 @@ class basic_sleeper {
   /// A caller's blocking call that is back sooner than this, with more than that to go, does not
   /// block.
   static constexpr nanoseconds at_once = std::chrono::microseconds{50};
+  /// What of a spin is a spin of its own, so that the way out of it was just taken.
+  static constexpr nanoseconds last_of_a_spin = std::chrono::microseconds{4};
   /// How long a refused native wait is spun out before the system is asked again.
   static constexpr nanoseconds refused_slice = std::chrono::milliseconds{10};
   /// Earlier than 20 ms is not a kernel's habit (Windows: up to a tick of 15.6 ms) but a fault;
