@@ -55,7 +55,7 @@ calibration basic_sleeper<P>::described() const noexcept {
   constexpr std::array<int, 4> microseconds{100, 1000, 4000, 16'667};
   for (std::size_t i = 0; i < microseconds.size(); ++i) {
     const nanoseconds length = std::chrono::microseconds{microseconds[i]};
-    c.overshoot[i] = {length, planner(wait_kind::plain).explain(length)};
+    c.overshoot[i] = explained(length);
   }
   c.tick = c.overshoot[0].margin.tick;
   c.extra_ticks = c.overshoot[0].margin.extra_ticks;
@@ -251,8 +251,6 @@ inline const char* reason(margin_reason why) {
       return "CPU budget used up";
     case margin_reason::oversubscribed:
       return "descheduled while spinning: spins less";
-    case margin_reason::sampling:
-      return "native wait made to learn";
   }
   return "";
 }

@@ -42,7 +42,7 @@ receipt sleep_until(const std::chrono::time_point<Clock, Duration>& deadline) no
     instant now;
     const instant at = to_instant(deadline);
     if (is_past(native_platform{}, clock_of(kind), at, did, now)) return did;
-    return sleep_ahead(kind, at);
+    return sleep_ahead<kind>(at);
   } else {
     return this_thread_sleeper().sleep_until(deadline);
   }

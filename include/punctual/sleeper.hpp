@@ -264,7 +264,7 @@ class basic_sleeper {
     constexpr std::array<std::int64_t, 6> microseconds{100, 1000, 4000, 10'000, 16'667, 100'000};
     for (std::size_t i = 0; i < microseconds.size(); ++i) {
       const nanoseconds length = std::chrono::microseconds{microseconds[i]};
-      r.margins[i] = {length, planner(wait_kind::plain).explain(length)};
+      r.margins[i] = explained(length);
     }
     return r;
   }
@@ -322,7 +322,7 @@ class basic_sleeper {
       did.blocked += took;
       did.overshoot = between(until, after);
       if (answer.error != 0) did.error = answer.error;
-      if (answer.how == native_end::interrupted) ++did.interruptions;
+      if (is_interruption(answer)) ++did.interruptions;
       now = after;
       if (answer.how == native_end::refused || pause.never_waits() || pause.frozen()) {
         did.why = outcome::gave_up;
@@ -389,6 +389,12 @@ class basic_sleeper {
     return [this, on](instant at, slack how) noexcept { return system_.block_until(on, at, how); };
   }
 
+  margin_report explained(nanoseconds length) const noexcept {
+    const instant now = system_.now(clock_kind::monotonic);
+    return {length, planner(wait_kind::plain)
+                        .explain(length, budget_.available(now), budget_.oversubscribed(now))};
+  }
+
   wait_planner& planner(wait_kind kind) noexcept {
     return planners_[static_cast<std::size_t>(kind)];
   }
@@ -430,14 +436,14 @@ class basic_sleeper {
     // Notes a native wait that took this long and ended with this much to go.
     void note(const native_wait& answer, nanoseconds took, nanoseconds left) noexcept {
       // What was refused or has not waited so often is not believed in the last millisecond either.
-      idle_ = answer.how == native_end::woke && took > nanoseconds::zero() && took < at_once &&
+      idle_ = (answer.how == native_end::woke || answer.how == native_end::spurious) &&
+              took > nanoseconds::zero() && took < at_once &&
               left >= (never_waits() ? nanoseconds{1} : blockers_grain);
       in_a_row_ = answer.how == native_end::refused ? most_at_once
                   : idle_                           ? in_a_row_ + (in_a_row_ < most_at_once)
                                                     : 0;
       stood_still_ = took > nanoseconds::zero() ? 0 : stood_still_ + 1;
     }
-    void moved() noexcept { stood_still_ = 0; }
     void stood_still() noexcept { ++stood_still_; }
 
     // It was back at once, long before its instant: that teaches nothing.
@@ -518,12 +524,12 @@ class basic_sleeper {
       // After an interruption the same instant is asked for again, not what remains.
       // The planners think on the steady clock, where a kernel's ticks stay.
       if (!rearmed || before.at >= plan.until) {
-        const instant here = wall ? steadily : before.at;
-        plan = learning ? plans.plan(here, later(deadline, between(before.at, here)),
-                                     budget_.available(steadily))
-                        : unlearned_plan(plans, here, later(deadline, between(before.at, here)));
-        plan.until = later(plan.until, between(here, before.at));
-        if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
+        const nanoseconds ahead = between(before.at, steadily);
+        const instant due = later(deadline, ahead);
+        plan = learning ? plans.plan(steadily, due, budget_.available(steadily))
+                        : unlearned_plan(plans, steadily, due);
+        plan.until = later(plan.until, -ahead);
+        if (spinning_is_no_use) plan = {true, deadline, nanoseconds::zero()};
         plan.until = pause.from(plan.until);
       }
       rearmed = false;
@@ -542,17 +548,16 @@ class basic_sleeper {
         if (answer.error != 0) did.error = answer.error;
         if (!wall) rate_.refine(before, after);
         if (moved) spinning_is_no_use = false;
-        if (answer.how == native_end::interrupted) {
+        if (answer.how == native_end::refused || pause.never_waits()) {
+          refused_until = later(before.at, refused_slice);
+        } else if (is_interruption(answer)) {
           ++did.interruptions;
           rearmed = true;
-        } else if (answer.how == native_end::refused || pause.never_waits()) {
-          refused_until = later(before.at, refused_slice);
         } else if (!ended()) {
           const bool stepped = wall && was_stepped(between(before.at, after.at), took);
           if (learning && moved && !stepped && !pause.idle() && is_lateness(did.overshoot)) {
-            const instant here = wall ? steadily : after.at;
-            const nanoseconds ahead = between(after.at, here);
-            plans.woke(later(before.at, ahead), later(plan.until, ahead), here);
+            const nanoseconds ahead = between(after.at, steadily);
+            plans.woke(later(before.at, ahead), later(plan.until, ahead), steadily);
             share();
           }
         }
@@ -562,8 +567,8 @@ class basic_sleeper {
         // Where nothing may block, a slice at a time: then the kernel is asked again.
         const instant end = plan.block && refused_until < deadline ? refused_until : deadline;
         // The last of it is a spin of its own: what comes after a spin has then just run, and need
-        // not be fetched from memory between the deadline and the return.
-        // Not where a clock read takes microseconds: one more of them is dearer.
+        // not be fetched from memory between the deadline and the return. Not where a clock read
+        // takes microseconds: one more of them is dearer.
         const bool apart =
             static_cast<double>(rate_.clock_read_ticks()) < 1e3 * rate_.ticks_per_ns();
         bool again = true;
@@ -588,6 +593,7 @@ class basic_sleeper {
         }
         if (before.at < deadline && did.why == outcome::reached) {
           before = look(system_, on, counter_);
+          if (!wall) steadily = before.at;
         }
       }
     }
@@ -602,12 +608,15 @@ class basic_sleeper {
     return longer(took, nanoseconds::zero());
   }
 
+  static constexpr bool is_interruption(const native_wait& answer) noexcept {
+    return answer.how == native_end::interrupted || answer.how == native_end::spurious;
+  }
+
   static native_plan unlearned_plan(const wait_planner& plans, instant now,
                                     instant deadline) noexcept {
     const nanoseconds left = between(now, deadline);
     const nanoseconds margin = plans.margin(left);
-    return {left > margin + std::chrono::microseconds{5}, later(deadline, -margin), margin,
-            margin_reason::learned};
+    return {left > margin + std::chrono::microseconds{5}, later(deadline, -margin), margin};
   }
 
   // A wall clock that moved otherwise than the steady one was stepped: that wait teaches nothing.
@@ -802,8 +811,9 @@ inline sleeper& this_thread_sleeper() noexcept {
 }
 
 /// The rest of a free function's wait whose deadline lies ahead: apart, so that the answer to one
-/// that is past keeps few registers.
-PUNCTUAL_NOINLINE inline receipt sleep_ahead(wait_kind kind, instant deadline) noexcept {
+/// that is past keeps few registers. A template, so that only who waits has it compiled.
+template <wait_kind kind>
+PUNCTUAL_NOINLINE receipt sleep_ahead(instant deadline) noexcept {
   return this_thread_sleeper().sleep_ahead(kind, deadline);
 }
 

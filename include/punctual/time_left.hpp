@@ -19,9 +19,6 @@ namespace punctual {
 
 namespace conversion {
 
-template <class Rep>
-inline constexpr bool is_real = std::is_floating_point_v<Rep>;
-
 #if PUNCTUAL_HAS_INT128
 template <class Rep>
 inline constexpr bool is_wide =
@@ -100,24 +97,24 @@ constexpr nanoseconds time_left(const std::chrono::time_point<Clock, Due>& deadl
   constexpr bool of_due = std::is_arithmetic_v<due_rep> || is_wide<due_rep>;
   constexpr bool of_seen = std::is_arithmetic_v<seen_rep> || is_wide<seen_rep>;
   if constexpr (of_due && of_seen) {
-    if constexpr (is_real<due_rep>) {
+    if constexpr (std::is_floating_point_v<due_rep>) {
       if (is_nan(static_cast<double>(due.count()))) return nanoseconds::zero();
     }
-    if constexpr (is_real<seen_rep>) {
+    if constexpr (std::is_floating_point_v<seen_rep>) {
       if (is_nan(static_cast<double>(now.count()))) return nanoseconds{1};
     }
-    if constexpr (is_real<due_rep> && is_real<seen_rep>) {
+    if constexpr (std::is_floating_point_v<due_rep> && std::is_floating_point_v<seen_rep>) {
       return to_nanoseconds(due - now);
-    } else if constexpr (is_real<due_rep> && !is_wide<seen_rep>) {
+    } else if constexpr (std::is_floating_point_v<due_rep> && !is_wide<seen_rep>) {
       // The clock shows whole counts: the first of them that is not below the deadline.
       const std::int64_t first = converted<due_period, seen_period>(due.count());
       if (first == greatest) return nanoseconds::max();
       return integral_difference<seen_period, seen_period>(first, now.count());
-    } else if constexpr (is_real<due_rep>) {
+    } else if constexpr (std::is_floating_point_v<due_rep>) {
       const nanoseconds shown{-converted<seen_period, nanoseconds::period>(
           -static_cast<difference<seen_rep, seen_rep>>(now.count()))};
       return saturating_subtract(to_nanoseconds(due), shown);
-    } else if constexpr (is_real<seen_rep>) {
+    } else if constexpr (std::is_floating_point_v<seen_rep>) {
       const std::int64_t last = -converted<seen_period, due_period>(-now.count());
       return integral_difference<due_period, due_period>(due.count(), last);
     } else {

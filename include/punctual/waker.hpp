@@ -8,7 +8,6 @@
 #include <punctual/platform/native.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
@@ -89,13 +88,10 @@ class basic_waker {
         answer = waker_.system_.park_until(word, seen, on, until, how);
         const std::uint32_t now = waker_.look();
         if (answer.how != native_end::woke || differs(now)) break;
-        const instant back = waker_.system_.now(on);
-        if (back >= until) break;
+        if (waker_.system_.now(on) >= until) break;
         // The word differed because another thread came or went; else nobody knows why it ended.
-        if (now == seen) {
-          answer.how = never_waits(back, until) ? native_end::refused : native_end::interrupted;
-          break;
-        }
+        if (now == seen) answer.how = native_end::spurious;
+        if (now == seen) break;
         seen = now;
       }
       waker_.step();
@@ -108,25 +104,8 @@ class basic_waker {
       return ((seen | begun_) & woken) != 0 || ((seen ^ begun_) & wakes) != 0;
     }
 
-    // Whether native waits came back for no reason, one soon after the other and long before their
-    // time, so often that they are as good as refused.
-    bool never_waits(instant back, instant until) noexcept {
-      if (in_a_row_ >= most_at_once) return true;
-      const nanoseconds since_last = back - last_back_;
-      const bool soon = since_last >= nanoseconds::zero() &&
-                        since_last < std::chrono::microseconds{50} &&
-                        until - back >= std::chrono::milliseconds{1};
-      last_back_ = back;
-      in_a_row_ = soon ? in_a_row_ + 1 : 0;
-      return in_a_row_ >= most_at_once;
-    }
-
-    static constexpr int most_at_once = 16;
-
     basic_waker& waker_;
     std::uint32_t begun_;
-    int in_a_row_ = 0;
-    instant last_back_{};
   };
 
  private:

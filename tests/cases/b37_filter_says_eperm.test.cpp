@@ -25,8 +25,8 @@ TEST_CASE("b37: twenty waits of 20 ms under a filter are punctual and leave half
         const instant due = steady::now() + 20ms;
         const receipt did = sleep_until(due);
         if (steady::now() < due) return 1;
-        // Asked every microsecond it would be 20000; a busy machine makes it wait in stages.
-        if (did.native_waits > 100) return 2;
+        // A busy machine makes it wait in stages, but each of them waits.
+        if (did.blocked < did.native_waits * 50us) return 2;
         if (did.error != error) return 3;
       }
       ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);

@@ -29,8 +29,8 @@ TEST_CASE(
         const instant due = steady::now() + 20ms;
         const receipt did = sleep_until(w, due);
         if (steady::now() < due || did.why != outcome::reached) return 1;
-        // Asked every microsecond it would be 20000; a busy machine makes it wait in stages.
-        if (did.native_waits > 100) return 2;
+        // A busy machine makes it wait in stages, but each of them waits.
+        if (did.blocked < did.native_waits * 50us) return 2;
       }
       ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
       const nanoseconds cpu = std::chrono::seconds{after.tv_sec - before.tv_sec} +

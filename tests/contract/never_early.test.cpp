@@ -112,6 +112,8 @@ TEST_CASE("waits are not early when the sleeping call is refused, and do not bur
       for (int i = 0; i < 20; ++i) {
         const receipt did = sleep_for(20ms);
         if (did.error != error || did.why != outcome::reached) return 2;
+        // A busy machine makes it wait in stages, but each of them waits.
+        if (did.blocked < did.native_waits * 50us) return 2;
       }
       ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
       const double ran = static_cast<double>(after.tv_sec - before.tv_sec) +

@@ -102,9 +102,8 @@ class thread {
     }
     bool spin_is_no_use = false;
     while (now < deadline) {
-      auto plan = planner.plan(now, deadline, budget.available(now), budget.oversubscribed(now));
-      if (spin_is_no_use) plan = {true, deadline, nanoseconds::zero(), plan.why};
-      last = plan;
+      auto plan = planner.plan(now, deadline, budget.available(now));
+      if (spin_is_no_use) plan = {true, deadline, nanoseconds::zero()};
       if (plan.block) {
         on_.block(plan.until);
         const instant woke = on_.now();
@@ -126,8 +125,6 @@ class thread {
     did.took = on_.time() - began;
     return did;
   }
-
-  punctual::native_plan last{};
 
  private:
   machine& on_;

@@ -18,14 +18,13 @@ namespace punctual {
 
 /// Why a margin is what it is.
 enum class margin_reason : std::uint8_t {
-  seeded,          ///< nothing was learned for this length yet
-  learned,         ///< the quantile of the overshoot
-  lattice,         ///< the last tick before the deadline
-  too_short,       ///< the kernel cannot serve a wait this short: all of it is spun
-  capped,          ///< `tuning::max_margin` is below what was learned
-  budget,          ///< the CPU budget is used up: later, never early
-  oversubscribed,  ///< we were descheduled while spinning: spin less
-  sampling         ///< a native wait made to learn, though spinning would do
+  seeded,         ///< nothing was learned for this length yet
+  learned,        ///< the quantile of the overshoot
+  lattice,        ///< the last tick before the deadline
+  too_short,      ///< the kernel cannot serve a wait this short: all of it is spun
+  capped,         ///< `tuning::max_margin` is below what was learned
+  budget,         ///< the CPU budget is used up: later, never early
+  oversubscribed  ///< we were descheduled while spinning: spin less
 };
 
 /// The next step of a wait.
@@ -33,7 +32,6 @@ struct native_plan {
   bool block;          ///< make a native wait now; else spin the rest
   instant until;       ///< what to ask the kernel for
   nanoseconds margin;  ///< deadline − the instant at which the native part should be over, ≥ 0
-  margin_reason why;
 };
 
 /// What a planner may hand to another: trivially copyable.
@@ -151,26 +149,20 @@ class wait_planner {
   /// The next step towards `deadline`; asked again after each wake (staged descent).
   ///
   /// @param may_spin  What the budget allows, ns, ≥ 0.
-  /// @param oversubscribed  Whether it is other threads that bound it; only for the reason.
-  constexpr native_plan plan(instant now, instant deadline, nanoseconds may_spin,
-                             bool oversubscribed = false) noexcept {
+  constexpr native_plan plan(instant now, instant deadline, nanoseconds may_spin) noexcept {
     const nanoseconds left = between(now, deadline);
     sampling_ = aimed_ = contest_ = false;
     planned_before_ = instant::max();
-    if (left <= nanoseconds::zero())
-      return {false, deadline, nanoseconds::zero(), margin_reason::learned};
+    if (left <= nanoseconds::zero()) return {false, deadline, nanoseconds::zero()};
     const bool rest = now == woke_;  // of a wait that has had a native wait already
     if (!rest) longest_ = longer(left, longest_ - longest_ / 16);
     // A sample that ended late has cut this wait short: another one would do the same to the next.
     const bool cut_short = cut_short_;
     if (!rest) cut_short_ = false;
     const nanoseconds may = smaller(may_spin, max_margin_);
-    const margin_reason bound = may_spin >= max_margin_ ? margin_reason::capped
-                                : oversubscribed        ? margin_reason::oversubscribed
-                                                        : margin_reason::budget;
     const class_plan learned = by_length(left, may);
     if (lattice_.holds() && lattice_.certain(now)) {
-      return on_lattice(now, deadline, may, bound, rest, learned);
+      return on_lattice(now, deadline, may, rest, learned);
     }
     lost_ = 0;
     const std::size_t natural = overshoot_estimator::class_of(most_of(left));
@@ -189,10 +181,10 @@ class wait_planner {
       if (!rest && due_for_sample(natural, left, cut_short)) {
         return sample(now, left, natural, trial(left));
       }
-      return {false, deadline, left, rest ? margin_reason::learned : margin_reason::too_short};
+      return {false, deadline, left};
     }
     const nanoseconds margin = smaller(may, overshoot_.quantile(left));
-    return {true, later(deadline, -margin), margin, margin == may ? bound : reason_of(natural)};
+    return {true, later(deadline, -margin), margin};
   }
 
   /// Learns one complete, undisturbed native wait.
@@ -257,15 +249,28 @@ class wait_planner {
   }
 
   /// The margin for a wait of this length and why it is so.
-  constexpr margin_explanation explain(nanoseconds length) const noexcept {
+  ///
+  /// @param may_spin  What the budget allows now, ns, ≥ 0.
+  /// @param oversubscribed  Whether it is other threads that bound that.
+  constexpr margin_explanation explain(nanoseconds length, nanoseconds may_spin,
+                                       bool oversubscribed) const noexcept {
     const nanoseconds quantile = overshoot_.quantile(length);
-    const std::size_t c = overshoot_estimator::class_of(length);
-    return {margin(length),
-            quantile,
-            overshoot_.samples(length),
-            quantile > max_margin_ ? margin_reason::capped : reason_of(c),
-            lattice_.period(),
-            lattice_.extra_ticks()};
+    const nanoseconds may = smaller(may_spin, max_margin_);
+    margin_explanation found{
+        smaller(quantile, may),     quantile,
+        overshoot_.samples(length), reason_of(overshoot_estimator::class_of(length)),
+        lattice_.period(),          lattice_.extra_ticks()};
+    if (quantile >= may - may / 256) {  // what is later than the cap is learned as the cap
+      found.why = may_spin >= max_margin_ ? margin_reason::capped
+                  : oversubscribed        ? margin_reason::oversubscribed
+                                          : margin_reason::budget;
+    }
+    const bool none = length <= may && by_length(length, may).length == nanoseconds::zero();
+    if (none && found.why == margin_reason::learned) {
+      found.why = margin_reason::too_short;
+      found.margin = length;
+    }
+    return found;
   }
 
   constexpr const lattice_estimator& lattice() const noexcept { return lattice_; }
@@ -308,11 +313,11 @@ class wait_planner {
     planned_before_ = deadline;
     // Where the native part is but a small part, chance decides between one and none.
     if (asked > left / 4) served_ = smaller<std::uint16_t>(served_, in_us(left));
-    return {true, later(now, asked), left - asked, reason_of(plan.c)};
+    return {true, later(now, asked), left - asked};
   }
 
-  constexpr native_plan on_lattice(instant now, instant deadline, nanoseconds may,
-                                   margin_reason bound, bool rest, class_plan learned) noexcept {
+  constexpr native_plan on_lattice(instant now, instant deadline, nanoseconds may, bool rest,
+                                   class_plan learned) noexcept {
     using target = lattice_estimator::target;
     const nanoseconds left = between(now, deadline);
     const target first = lattice_.first_after(now);
@@ -326,20 +331,19 @@ class wait_planner {
         left - learned.length + lattice_.period() / 8 < margin) {
       planned_before_ = deadline;
       contest_ = true;
-      return {true, later(now, learned.length), left - learned.length, margin_reason::learned};
+      return {true, later(now, learned.length), left - learned.length};
     }
     aimed_ = true;
     if (!too_short) {
-      if (margin <= may) return {true, lattice_.request(now, tick), margin, margin_reason::lattice};
+      if (margin <= may) return {true, lattice_.request(now, tick), margin};
       tick = lattice_.after(tick);
-      return {true, lattice_.request(now, tick), late_or_zero(tick.wake, deadline), bound};
+      return {true, lattice_.request(now, tick), late_or_zero(tick.wake, deadline)};
     }
-    if (left > may)
-      return {true, lattice_.request(now, first), late_or_zero(first.wake, deadline), bound};
-    if (rest || ++silent_ < silence()) {
-      return {false, deadline, left, rest ? margin_reason::lattice : margin_reason::too_short};
+    if (left > may) {
+      return {true, lattice_.request(now, first), late_or_zero(first.wake, deadline)};
     }
-    return {true, lattice_.request(now, first), nanoseconds::zero(), margin_reason::sampling};
+    if (rest || ++silent_ < silence()) return {false, deadline, left};
+    return {true, lattice_.request(now, first), nanoseconds::zero()};
   }
   static constexpr nanoseconds late_or_zero(instant wake, instant deadline) noexcept {
     return longer(nanoseconds::zero(), between(wake, deadline));
@@ -391,7 +395,7 @@ class wait_planner {
     sampling_ = true;
     sampled_ = static_cast<std::uint8_t>(c);
     planned_before_ = later(now, left);
-    return {true, later(now, length), left - length, margin_reason::sampling};
+    return {true, later(now, length), left - length};
   }
 
   // Ten waits in 256 with longer margins where margins are long: on a loop that is in step with a

@@ -38,7 +38,8 @@ enum class slack : std::uint8_t {
 /// How one native wait ended.
 enum class native_end : std::uint8_t {
   woke,         ///< the kernel says that the time has come, or that the word has changed
-  interrupted,  ///< a signal handler ran, or it ended for no reason; ask again for the same instant
+  interrupted,  ///< a signal handler ran; ask again for the same instant
+  spurious,     ///< it ended early for no reason; ask again for the same instant
   refused       ///< no call of this backend may wait here; `error` says what the last one answered
 };
 
@@ -67,8 +68,8 @@ struct platform_facts {
 /// What every class above this layer asks of a system.
 ///
 /// `now`          the precise clock
-/// `coarse_now`   a cheaper clock, never ahead of the precise one; the precise one where there is
-/// none `block_until`  one native wait to an absolute instant; may end early or be interrupted
+/// `coarse_now`   a cheaper clock, never ahead of the precise one; the same where there is none
+/// `block_until`  one native wait to an absolute instant; may end early or be interrupted
 /// `park_until`   the same, ended also by `unpark(word)` once the word differs from `expected`
 /// `unpark`       ends every native wait that is parked on the word; `signal_safe_unpark` says
 ///                whether a signal handler may call it

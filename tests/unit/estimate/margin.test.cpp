@@ -382,3 +382,31 @@ TEST_CASE("what is explained is what is planned with", "[margin]") {
   CHECK(report.margins[2].margin.quantile > 300us);
   CHECK(report.margins[2].margin.quantile < 400us);
 }
+
+TEST_CASE("a report says what bounds a margin: the cap, the budget, other threads, a short wait",
+          "[margin]") {
+  wait_planner planner{tuning{}};
+  const nanoseconds cap = tuning{}.max_margin;
+  instant now{1000s};
+  CHECK(planner.explain(4ms, cap, false).why == margin_reason::seeded);
+  for (int i = 0; i < 300; ++i) {
+    for (const auto length : {100us, 4000us, 400'000us}) {
+      now += 1s + i * 136'533ns;  // not in step with any tick
+      planner.plan(now, now + 2 * length, cap);
+      planner.woke(now, now + length, now + length + (length > 10ms ? 30'000us : 300us));
+    }
+  }
+  const auto whole = planner.explain(4ms, cap, false);
+  CHECK(whole.why == margin_reason::learned);
+  CHECK(whole.margin == whole.quantile);
+  const auto spent = planner.explain(4ms, 100us, false);
+  CHECK(spent.why == margin_reason::budget);
+  CHECK(spent.margin == 100us);
+  CHECK(planner.explain(4ms, 100us, true).why == margin_reason::oversubscribed);
+  CHECK(planner.explain(400ms, cap, false).why == margin_reason::capped);
+  CHECK(planner.explain(400ms, cap, false).margin <= cap);
+  CHECK(planner.explain(400ms, cap, false).margin > cap - 100us);
+  const auto brief = planner.explain(100us, cap, false);
+  CHECK(brief.why == margin_reason::too_short);
+  CHECK(brief.margin == 100us);
+}
