@@ -52,10 +52,11 @@ calibration basic_sleeper<P>::described() const noexcept {
   c.counter_reason = how_.use_counter ? counter.reason : "tuning::use_counter is false";
   c.counter_mhz = rate_.ticks_per_ns() * 1e3;
   c.slack = facts.slack;
+  const instant now = system_.now(clock_kind::monotonic);
   constexpr std::array<int, 4> microseconds{100, 1000, 4000, 16'667};
   for (std::size_t i = 0; i < microseconds.size(); ++i) {
     const nanoseconds length = std::chrono::microseconds{microseconds[i]};
-    c.overshoot[i] = explained(length);
+    c.overshoot[i] = explained(length, now);
   }
   c.tick = c.overshoot[0].margin.tick;
   c.extra_ticks = c.overshoot[0].margin.extra_ticks;

@@ -261,10 +261,11 @@ class basic_sleeper {
                      facts.slack,
                      how_,
                      {}};
+    const instant now = system_.now(clock_kind::monotonic);
     constexpr std::array<std::int64_t, 6> microseconds{100, 1000, 4000, 10'000, 16'667, 100'000};
     for (std::size_t i = 0; i < microseconds.size(); ++i) {
       const nanoseconds length = std::chrono::microseconds{microseconds[i]};
-      r.margins[i] = explained(length);
+      r.margins[i] = explained(length, now);
     }
     return r;
   }
@@ -389,8 +390,7 @@ class basic_sleeper {
     return [this, on](instant at, slack how) noexcept { return system_.block_until(on, at, how); };
   }
 
-  margin_report explained(nanoseconds length) const noexcept {
-    const instant now = system_.now(clock_kind::monotonic);
+  margin_report explained(nanoseconds length, instant now) const noexcept {
     return {length, planner(wait_kind::plain)
                         .explain(length, budget_.available(now), budget_.oversubscribed(now))};
   }
