@@ -23,8 +23,8 @@ unsigned int sim_os_msec(void);
  * carried to the next answer of the same thread: their sum is the time slept. */
 unsigned int sim_os_ms_sleep(unsigned int msec);
 
-/* Once, at the start: answers the shortest sleep in milliseconds, 1. Takes 10 to 20 ms where the
- * kernel is good, and at most 250 ms where it is not. */
+/* Once, at the start: answers the shortest sleep in milliseconds, 1. Takes 4 ms where the kernel
+ * is good, at most 50 ms where its sleeps end on ticks of 4 ms, and 250 ms on longer ones. */
 unsigned int sim_os_ms_sleep_init(void);
 
 /* Without SIM_ASYNCH_IO: nobody can cut it short. */
