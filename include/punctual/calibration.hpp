@@ -73,9 +73,12 @@ class long_tick {
     const nanoseconds apart = between(last_, woke);
     last_ = woke;
     if (late_ > 0) {
-      const nanoseconds period = period_ == nanoseconds::zero() ? apart : shorter(period_, apart);
-      const nanoseconds off = longer(period_, apart) % longer(period, nanoseconds{1});
-      if (period < shortest || shorter(off, period - off) > period / 16) {
+      // With an extra tick the shortest wait takes two: later, longer ones also end half-way.
+      const nanoseconds period =
+          seen() ? period_ : (period_ == nanoseconds::zero() ? apart : shorter(period_, apart));
+      const nanoseconds part = longer(seen() ? period / 2 : period, nanoseconds{1});
+      const nanoseconds off = (seen() ? apart : longer(period_, apart)) % part;
+      if (period < shortest || shorter(off, part - off) > period / 16) {
         refuted_ = true;
         late_ = 0;
       }
@@ -149,18 +152,24 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
     rate_.refine(before, after);
     plans.native_cost(system_.running_time() - ran);
     if (after.at <= before.at) return false;
-    if (length == nanoseconds{1}) found.shortest_native_wait = between(before.at, after.at);
-    if (is_lateness(between(until, after.at))) plans.woke(before.at, until, after.at);
     tick.note(after.at, between(until, after.at));
+    if (length == nanoseconds{1}) {
+      // Past by the time that the kernel looks at it: some do not wait then, which teaches nothing.
+      found.shortest_native_wait = between(before.at, after.at);
+    } else if (is_lateness(between(until, after.at))) {
+      plans.woke(before.at, until, after.at);
+    }
     return true;
   };
   bool allowed = sample(nanoseconds{1});
-  // Lengths in an order that learns most from the least time; on ticks their variety also varies
-  // the phase.
-  constexpr std::array<int, 16> microseconds{1000, 100,  100, 1000, 250,  4000, 100, 1000,
-                                             500,  2000, 100, 4000, 1000, 250,  100, 1000};
+  // Lengths in an order that learns most from the least time. On ticks each wait begins at one, so
+  // lengths in all parts of the period tell it from a half of it with an extra tick.
+  constexpr std::array<int, 16> microseconds{1000, 100,  100, 700,  350, 4000, 100, 1300,
+                                             600,  1700, 100, 3300, 800, 250,  100, 1000};
   for (std::size_t i = 0, passed_over = 0; allowed && i < 10'000; ++i) {
-    const nanoseconds length = std::chrono::microseconds{microseconds[i % microseconds.size()]};
+    const nanoseconds length =
+        tick.seen() ? tick.period() * static_cast<int>(1 + 2 * (i * 5 % 8)) / 16
+                    : std::chrono::microseconds{microseconds[i % microseconds.size()]};
     const nanoseconds spent = between(began, system_.now(clock_kind::monotonic));
     // A wait must fit with its overshoot, as far as that is known; a tick that was seen once or
     // twice gets its next look all the same.

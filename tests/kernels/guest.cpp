@@ -1,7 +1,7 @@
 // The program that runs inside a real kernel, one static file without a test framework. Its first
 // word says what it does: `contract NAME` the promises and the figures; `probe NAME` raw wake-ups
 // for the models; `suspend`, `step`, `slew` what only a machine of one's own can do to its clocks;
-// `loop60` what a 60 Hz loop learns; `simh_clock` what a simulator gets (examples/simh, whose words
+// `loop60 [--check]` what a 60 Hz loop learns, held to the ticks; `simh_clock` what a simulator gets (examples/simh, whose words
 // follow). Ends with the number of broken promises.
 
 #include "guest/contract.hpp"
@@ -34,7 +34,7 @@ int main(int count, char** words) {
   } else if (command == "slew") {
     guest::slew();
   } else if (command == "loop60") {
-    guest::loop60(20);
+    guest::loop60(20, std::string_view(name) == "--check");
   } else if (command == "simh_clock") {
     // User-mode Linux appends a word of its own to the command line.
     while (std::string_view(words[count - 1]).starts_with("root=")) --count;

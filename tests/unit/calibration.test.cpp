@@ -1,11 +1,12 @@
 // What is said of a calibration: every figure, in words and in JSON, in any locale.
 //
 // Mistake that would live without it: a figure that the text leaves out or mixes up, a counter that
-// is not used without a reason, or JSON that has decimal commas where the program speaks German.
+// is not used without a reason, JSON that has decimal commas where the program speaks German, or
+// half the kernel's tick with an extra one, which agrees with every wait that is short.
 #include <punctual/calibration.hpp>
 #include <punctual/pacer.hpp>
 #include <punctual/statistics.hpp>
-#include <punctual/testing/simulated_platform.hpp>
+#include <punctual/testing/kernels.hpp>
 
 #include "support/catch.hpp"
 #include "support/comma_locale.hpp"
@@ -184,6 +185,46 @@ TEST_CASE("a sleeper's report says its tuning and a margin by length, with the r
     CHECK(has(text, part));
   }
   CHECK(has(text, "     1.000 ms: margin 6"));  // 60 us and what the two reads around it cost
+}
+
+TEST_CASE("a calibration finds the kernel's tick and how many are added",
+          "[calibration][lattice]") {
+  const struct {
+    const char* kernel;
+    nanoseconds tick;
+    int extra;
+    int found;  // in so many of 64 calibrations at least
+  } all[] = {{"linux without high-res, 100 Hz", 10ms, 0, 64},
+             {"linux without high-res, 250 Hz", 4ms, 0, 64},
+             {"linux without high-res, 1000 Hz", 1ms, 0, 50},
+             {"linux, clocksource=jiffies", 4ms, 0, 64},
+             {"user-mode linux", 10ms, 0, 64},
+             {"linux 2.4", 10ms, 1, 50},
+             {"netbsd, 100 Hz", 10ms, 1, 50},
+             {"netbsd, 100 Hz, short ticks", 9'800us, 1, 50},
+             {"netbsd 6, 100 Hz", 10ms, 1, 50},
+             {"openbsd", 10ms, 1, 50},
+             {"freebsd 9 nanosleep, 100 Hz", 10ms, 1, 50},
+             {"windows, 15.625 ms", 15'625us, 0, 60},
+             {"windows, 1 ms", 1ms, 0, 50},
+             {"windows high-resolution timer", 500us, 0, 50}};
+  for (const auto& each : all) {
+    CAPTURE(each.kernel);
+    int found = 0, wrong = 0;
+    for (std::uint64_t seed = 1; seed <= 64; ++seed) {
+      simulation world;
+      testing::kernels::named(each.kernel).install(world, seed);
+      world.work(seed * 157us);  // another phase each time
+      basic_sleeper<simulated_platform> sleeper{tuning{}, simulated_platform{world}};
+      const calibration c = sleeper.calibrate(20ms);
+      const nanoseconds off = c.tick - each.tick;
+      if (c.tick == 0ns) continue;
+      ++(off > -10us && off < 10us && c.extra_ticks == each.extra ? found : wrong);
+    }
+    CHECK(found >= each.found);
+    CHECK(wrong <= 64 - each.found);
+    if (each.tick >= 4ms) CHECK(wrong == 0);
+  }
 }
 
 }  // namespace

@@ -85,9 +85,15 @@ class spin_budget {
     left_ = larger(saturating_subtract(refilled(now), spun - away), -full());
     if (!started_ || now > last_) last_ = now;
     started_ = true;
+    const nanoseconds undisturbed = spun_since_gap_;
+    spun_since_gap_ = saturating_add(undisturbed, spun - away);
     if (gaps == 0) return;
-    // One may be chance: it counts with its own length. More of them soon after each other are not:
-    // what was really spun was too long, and is tried again ever later.
+    spun_since_gap_ = nanoseconds::zero();
+    // Where an eighth of it is lost, or less, spinning less would cost more than the gap: a host
+    // or an interrupt takes the processor now and then. Threads that compete take slices of ms.
+    if (gaps == 1 && undisturbed >= longer(chance_after, 8 * away)) return;
+    // The first one counts with its own length. More of them soon after each other mean that what
+    // was really spun was too long: it is tried again ever later.
     const bool again = gapped_ && between(gap_, now) < 4 * calming_;
     gapped_ = true;
     calming_ = again ? smaller(2 * calming_, slowest_calming) : first_calming;
@@ -96,6 +102,7 @@ class spin_budget {
   }
 
  private:
+  static constexpr nanoseconds chance_after = std::chrono::milliseconds{4};
   static constexpr nanoseconds first_calming = std::chrono::milliseconds{250};
   static constexpr nanoseconds slowest_calming = std::chrono::seconds{1};
   static constexpr nanoseconds calm = std::chrono::seconds{2};  // longer than any margin
@@ -132,6 +139,7 @@ class spin_budget {
   nanoseconds left_;
   nanoseconds calm_ = nanoseconds::max();
   nanoseconds calming_ = first_calming;
+  nanoseconds spun_since_gap_{0};
   instant gap_{};
   instant last_{};
   bool started_ = false;

@@ -297,6 +297,17 @@ TEST_CASE("being descheduled while spinning makes a thread spin less", "[margin]
     CHECK(budget.available(then + 250ms) > budget.available(then));
     CHECK(budget.available(then + 4s) >= tuning{}.max_margin);
   }
+  SECTION("not after one in so much spin that little was lost: a host takes processors, too") {
+    for (int i = 0; i < 600; ++i) {
+      const bool gap = i % 60 == 59;
+      budget.spent(start + i * 16ms, gap ? 3'400us : 3ms, gap, gap ? 400us : 0us);
+      CHECK(!budget.oversubscribed(start + i * 16ms));
+    }
+    budget.spent(start + 600 * 16ms, 7ms, 1, 4ms);
+    CHECK(budget.oversubscribed(start + 600 * 16ms));
+    budget.spent(start + 601 * 16ms, 7ms, 1, 4ms);
+    CHECK(budget.available(start + 601 * 16ms) < 3ms);
+  }
   SECTION("also where the budget has no end") {
     tuning how;
     how.cpu_budget = 1;
