@@ -1,8 +1,8 @@
 // The program that runs inside a real kernel, one static file without a test framework. Its first
 // word says what it does: `contract NAME` the promises and the figures; `probe NAME` raw wake-ups
 // for the models; `suspend`, `step`, `slew` what only a machine of one's own can do to its clocks;
-// `loop60 [--check]` what a 60 Hz loop learns, held to the ticks; `simh_clock` what a simulator gets (examples/simh, whose words
-// follow). Ends with the number of broken promises.
+// `loop60` what a 60 Hz loop learns, with `--check` held to the kernel's ticks; `simh_clock` what a
+// simulator gets (examples/simh, whose words follow). Ends with the number of broken promises.
 
 #include "guest/contract.hpp"
 #include "guest/disturbances.hpp"
