@@ -190,7 +190,7 @@ calibration basic_sleeper<P>::calibrate(nanoseconds budget) noexcept {
   all.shortest_native_wait = found.shortest_native_wait;
   all.native_waits = found.native_waits;
   all.took = between(began, system_.now(clock_kind::monotonic));
-  if constexpr (std::is_empty_v<P>) process_learned.write(memory());
+  if constexpr (std::is_empty_v<P>) publish();
   return all;
 }
 

@@ -485,12 +485,21 @@ class basic_sleeper {
     rate_.seed(known.ticks_per_ns, known.clock_read_ticks);
   }
 
-  // Threads that start later begin where this one is, calibrated or not.
+  // Threads that start later begin where this one is, if it has learned under the tuning that they
+  // will have: a smaller `max_margin` cuts off what is learned, another slack moves it.
+  void publish() const noexcept {
+    tuning theirs;
+    default_tuning.read(theirs);
+    if (how_.punctuality == theirs.punctuality && how_.max_margin == theirs.max_margin &&
+        how_.tighten_slack == theirs.tighten_slack) {
+      process_learned.write(memory());
+    }
+  }
+
+  // Calibrated or not.
   void share() noexcept {
     if constexpr (std::is_empty_v<P>) {
-      if (++native_waits_ == enough_to_share && process_learned.version() == 0) {
-        process_learned.write(memory());
-      }
+      if (++native_waits_ == enough_to_share && process_learned.version() == 0) publish();
     } else {
       ++native_waits_;
     }

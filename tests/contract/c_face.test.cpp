@@ -447,14 +447,14 @@ TEST_CASE("a sleeper of its own obeys its own tuning", "[c_face]") {
   REQUIRE(punctual_sleeper_create(nullptr, &plain.it) == PUNCTUAL_OK);
   for (int i = 0; i < 20; ++i) {
     punctual_receipt r = fresh();
-    const std::int64_t due = punctual_now_ns() + ms;
+    const std::int64_t due = punctual_now_ns() + 20 * ms;
     CHECK(punctual_sleeper_sleep_until_ns(plain.it, due, &r) == PUNCTUAL_REACHED);
     CHECK(punctual_now_ns() >= due);
     CHECK(punctual_sleeper_sleep_for_ns(plain.it, 100 * us, nullptr) == PUNCTUAL_REACHED);
   }
-  CHECK(punctual_sleeper_block_until_ns(plain.it, punctual_now_ns() + ms, nullptr) ==
+  CHECK(punctual_sleeper_block_until_ns(plain.it, punctual_now_ns() + 20 * ms, nullptr) ==
         PUNCTUAL_REACHED);
-  CHECK(punctual_sleeper_spin_until_ns(plain.it, punctual_now_ns() + 50 * us, nullptr) ==
+  CHECK(punctual_sleeper_spin_until_ns(plain.it, punctual_now_ns() + 20 * ms, nullptr) ==
         PUNCTUAL_REACHED);
   CHECK(punctual_sleeper_margin_ns(plain.it, ms) > 0);
   CHECK(punctual_margin_ns(ms) > 0);

@@ -2,7 +2,6 @@
 // in the process that first used it, in the thread that first used it.
 #include "support/catch.hpp"
 #include "support/child.hpp"
-#include "support/skip.hpp"
 
 #include <punctual/punctual.hpp>
 
@@ -113,8 +112,8 @@ TEST_CASE("sixteen threads may make their first wait together", "[contract][life
   CHECK(early == 0);
 }
 
-TEST_CASE("three thousand threads that wait once leave nothing behind", "[contract][life]") {
-  if (support::sanitized) return support::skip("a sanitizer does things of its own here");
+TEST_CASE("three thousand threads that wait once leave nothing behind",
+          "[contract][life][unsanitized]") {
   std::thread(waits_well).join();
   const int files = open_files();
   for (int i = 0; i < 200; ++i) std::thread([] { sleep_for(50us); }).join();
@@ -122,6 +121,29 @@ TEST_CASE("three thousand threads that wait once leave nothing behind", "[contra
   for (int i = 0; i < 3000; ++i) std::thread([] { sleep_for(50us); }).join();
   CHECK(open_files() == files);
   CHECK(resident_kib() - before < 2048);
+}
+
+TEST_CASE("what a sleeper learns under a tuning of its own is not what new ones start with",
+          "[contract][life]") {
+  // A margin of at most 0 learns that every overshoot is 0.
+  const int wrong = support::in_child([] {
+    tuning never_spins;
+    never_spins.max_margin = 0ns;
+    sleeper odd{never_spins};
+    odd.calibrate(5ms);
+    sleeper fresh;
+    fresh.sleep_for(1us);
+    return fresh.margin(1ms) > 1us ? 0 : 1;
+  });
+  CHECK(wrong == 0);
+  const int lost = support::in_child([] {
+    sleeper usual;
+    usual.calibrate(20ms);
+    sleeper fresh;
+    fresh.sleep_for(1us);
+    return fresh.report().margins[1].margin.samples > 0 ? 0 : 1;
+  });
+  CHECK(lost == 0);
 }
 
 TEST_CASE("a change of the default tuning reaches a thread at its next wait", "[contract][life]") {

@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   std::vector<std::uint8_t> bytes;
   std::uint64_t inputs = 0;
   for (; steps < most; ++inputs) {
-    bytes.resize(64 + chance.below(32'768));
+    bytes.resize(static_cast<std::size_t>(64 + chance.below(32'768)));
     for (std::uint8_t& each : bytes) each = static_cast<std::uint8_t>(chance());
     one(bytes.data(), bytes.size());
   }
