@@ -133,7 +133,7 @@ inline difference compared(const samples& reference, const samples& other, int d
     double apart = 0;
     double used = 0;
     while (a.size() < rounds) {
-      const std::size_t from = random() % (rounds - block + 1);
+      const auto from = static_cast<std::size_t>(random() % (rounds - block + 1));
       for (std::size_t i = from; i < from + block && a.size() < rounds; ++i) {
         a.push_back(static_cast<double>(reference[i].late));
         b.push_back(static_cast<double>(other[i].late));

@@ -330,7 +330,8 @@ class basic_sleeper {
         break;
       }
     }
-    return finished(did, deadline, now, ended());
+    finish(did, deadline, now, ended());
+    return did;
   }
 
   /// Waits on the deadline's own clock, whichever it is. For layers above.
@@ -606,7 +607,8 @@ class basic_sleeper {
         }
       }
     }
-    return finished(did, deadline, before.at, did.why == outcome::woken || ended());
+    finish(did, deadline, before.at, did.why == outcome::woken || ended());
+    return did;
   }
 
   // The running time of a wait's parts is the steady clock's, whichever clock the deadline is on.
@@ -652,11 +654,12 @@ class basic_sleeper {
       now = spun.now;
     }
     if (now < deadline) did.why = outcome::gave_up;
-    return finished(did, deadline, now, false);
+    finish(did, deadline, now, false);
+    return did;
   }
 
   // Woken and past: woken wins, also where it came after the last look at the clock.
-  static receipt finished(receipt did, instant deadline, instant now, bool ended) noexcept {
+  static void finish(receipt& did, instant deadline, instant now, bool ended) noexcept {
     if (ended) {
       did.why = outcome::woken;
     } else if (now >= deadline) {
@@ -664,11 +667,12 @@ class basic_sleeper {
       did.late = between(deadline, now);
     }
     if (now < deadline) did.left = between(now, deadline);
-    return did;
   }
 
   static receipt woken(instant deadline, instant now) noexcept {
-    return finished({}, deadline, now, true);
+    receipt did;
+    finish(did, deadline, now, true);
+    return did;
   }
 
   template <class Rep, class Period, class Wait>

@@ -138,7 +138,7 @@ TEST_CASE("what a sleeper learns under a tuning of its own is not what new ones 
   CHECK(wrong == 0);
   const int lost = support::in_child([] {
     sleeper usual;
-    usual.calibrate(20ms);
+    usual.calibrate(200ms);
     sleeper fresh;
     fresh.sleep_for(1us);
     return fresh.report().margins[1].margin.samples > 0 ? 0 : 1;

@@ -43,7 +43,8 @@ class alarm_clock {
  private:
   static void set(std::chrono::microseconds period) {
     itimerval timer{};
-    timer.it_value.tv_usec = timer.it_interval.tv_usec = period.count();
+    timer.it_interval.tv_usec = static_cast<suseconds_t>(period.count());
+    timer.it_value = timer.it_interval;
     ::setitimer(ITIMER_REAL, &timer, nullptr);
   }
   struct sigaction before_ {};

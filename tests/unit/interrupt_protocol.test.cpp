@@ -78,7 +78,8 @@ void report(const char* what, const explorer& e) {
 
 }  // namespace
 
-TEST_CASE("no order of the steps of a wait and a wake loses the wake", "[interrupt][G9]") {
+TEST_CASE("no order of the steps of a wait and a wake loses the wake",
+          "[interrupt][protocol][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -100,7 +101,7 @@ TEST_CASE("no order of the steps of a wait and a wake loses the wake", "[interru
 }
 
 TEST_CASE("a wake and a deadline at the same time give the verdict that is true",
-          "[interrupt][G9][G1]") {
+          "[interrupt][protocol][G9][G1]") {
   explorer e;
   findings f;
   int woken = 0, reached = 0, past = 0;
@@ -134,7 +135,8 @@ TEST_CASE("a wake and a deadline at the same time give the verdict that is true"
   CHECK(past > 0);
 }
 
-TEST_CASE("a wake that is reset at once still ends the wait that had begun", "[interrupt][G9]") {
+TEST_CASE("a wake that is reset at once still ends the wait that had begun",
+          "[interrupt][protocol][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -161,7 +163,7 @@ TEST_CASE("a wake that is reset at once still ends the wait that had begun", "[i
   CHECK(f.first == "");
 }
 
-TEST_CASE("one wake ends two waits in every order of their steps", "[interrupt][G9]") {
+TEST_CASE("one wake ends two waits in every order of their steps", "[interrupt][protocol][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -182,7 +184,8 @@ TEST_CASE("one wake ends two waits in every order of their steps", "[interrupt][
   CHECK(f.first == "");
 }
 
-TEST_CASE("two wakes at once end a wait in every order of their steps", "[interrupt][G9]") {
+TEST_CASE("two wakes at once end a wait in every order of their steps",
+          "[interrupt][protocol][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -199,7 +202,8 @@ TEST_CASE("two wakes at once end a wait in every order of their steps", "[interr
   CHECK(f.first == "");
 }
 
-TEST_CASE("a woken thread may destroy the waker while the wake is on its way", "[interrupt][G9]") {
+TEST_CASE("a woken thread may destroy the waker while the wake is on its way",
+          "[interrupt][protocol][G9]") {
   // Under the address sanitizer: a touch of the waker after its atomic step is a use after free.
   explorer e;
   findings f;
@@ -214,7 +218,8 @@ TEST_CASE("a woken thread may destroy the waker while the wake is on its way", "
   CHECK(f.first == "");
 }
 
-TEST_CASE("the explorer finds the one order in which a naive flag loses a wake", "[interrupt]") {
+TEST_CASE("the explorer finds the one order in which a naive flag loses a wake",
+          "[interrupt][protocol]") {
   // Looks at the flag, then parks without saying so before: a wake in between finds nobody to
   // unpark.
   explorer e;

@@ -427,8 +427,7 @@ TEST_CASE("a million changes of rate on the way end where exact arithmetic says"
                                   1'000, 9'000, 77'000, 333'000};  // divide 99 × 7 × 37 × 1000
   const std::int64_t common = std::int64_t{99} * 7 * 37 * 1000;
   const beat first = p.next();
-  __extension__ using wide = __int128;
-  wide due = 0;  // in units of 1/common ns, since the first beat
+  std::int64_t due = 0, part = 0;  // since the first beat: ns, and units of 1/common ns below one
   rate now_rate = hz(1000);
   int wrong = 0;
   std::uint32_t random = 1;
@@ -438,9 +437,11 @@ TEST_CASE("a million changes of rate on the way end where exact arithmetic says"
     const std::size_t which = i % 1000 == 0 ? (random >> 16) % 8 : 4 + (random >> 16) % 4;
     const rate to{numbers[which], i % 1000 == 0 ? 10 : 1};
     p.set_rate(to);
-    due += wide{now_rate.den} * 1'000'000'000 * (common / now_rate.num);
+    part += now_rate.den * 1'000'000'000 * (common / now_rate.num);
+    due += part / common;
+    part %= common;
     const beat b = p.next();
-    wrong += b.due != first.due + nanoseconds{static_cast<std::int64_t>(due / common)};
+    wrong += b.due != first.due + nanoseconds{due};
     wrong += b.skipped != 0;
     now_rate = to;
   }
