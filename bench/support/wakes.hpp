@@ -116,9 +116,9 @@ class wake_round {
 
 /// Measures all ways, each `rounds` times, in turn.
 ///
-/// A waiter has been parked for 1 to 2 ms when it is woken. An idle processor may poll for work for a
-/// while before it halts (Linux's haltpoll in guests, for 200 us), and is ten times faster as long
-/// as it does: of times on both sides of that a median says nothing.
+/// A waiter has been parked for 1 to 2 ms when it is woken. An idle processor may poll for work for
+/// a while before it halts (Linux's haltpoll in guests, for 200 us), and is ten times faster as
+/// long as it does: of times on both sides of that a median says nothing.
 inline wake_times measure_wakes(int rounds) {
   using namespace std::chrono_literals;
   wake_times all;
