@@ -322,17 +322,20 @@ def main():
     parser.add_argument("--format", choices=("svg", "png"), default="svg")
     given = parser.parse_args()
     given.out = given.out or given.results
-    given.out.mkdir(parents=True, exist_ok=True)
     drawn = 0
     for names, pictures in ((("idle", "headline"), (draw_lateness, draw_front, draw_lengths, draw_wait)),
                             (("soak",), (draw_minute,))):
         path = next((p for n in names if (p := given.results / f"{n}.json").exists()), None)
         if path is None:
             continue
-        result = json.loads(path.read_text(encoding="utf-8"))
-        for draw in pictures:
-            draw(result, given)
-            drawn += 1
+        given.out.mkdir(parents=True, exist_ok=True)
+        try:
+            result = json.loads(path.read_text(encoding="utf-8"))
+            for draw in pictures:
+                draw(result, given)
+                drawn += 1
+        except (ValueError, LookupError, TypeError, AttributeError, UnboundLocalError) as wrong:
+            sys.exit(f"{path} is not what bench/measure writes: {type(wrong).__name__}: {wrong}")
     if drawn == 0:
         sys.exit(f"no results in {given.results}; bench/measure takes them")
 

@@ -382,26 +382,33 @@ void report_json(const findings& found, const std::vector<std::string>& advised)
       json(found.precise).c_str(), json(found.privileges).c_str(), lines.c_str());
 }
 
+int wrong(const std::string& why) {
+  std::fprintf(stderr, "meter: %s\n", why.c_str());
+  return 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   enum class format { text, json, csv } wanted = format::text;
   double seconds = 15;
   for (int i = 1; i < argc; ++i) {
-    const char* const word = argv[i];
-    char* end = nullptr;
-    if (std::strcmp(word, "--json") == 0) {
-      wanted = format::json;
-    } else if (std::strcmp(word, "--csv") == 0) {
-      wanted = format::csv;
-    } else if (std::strcmp(word, "--seconds") == 0 && i + 1 < argc &&
-               (seconds = std::strtod(argv[i + 1], &end)) >= 0.1 && seconds <= 86'400 &&
-               end != argv[i + 1] && *end == '\0') {
-      ++i;
+    const std::string word = argv[i];
+    const format asked = word == "--json"  ? format::json
+                         : word == "--csv" ? format::csv
+                                           : format::text;
+    if (asked != format::text) {
+      if (wanted != format::text && wanted != asked) return wrong("--json or --csv, not both");
+      wanted = asked;
+    } else if (word == "--seconds") {
+      const char* const value = ++i < argc ? argv[i] : "";
+      char* end = nullptr;
+      seconds = std::strtod(value, &end);
+      if (end == value || *end != '\0' || !(seconds >= 0.1 && seconds <= 86'400)) {
+        return wrong("--seconds takes 0.1 to 86400, not '" + std::string(value) + "'");
+      }
     } else {
-      std::fprintf(stderr, "meter: '%s' is neither --json, --csv nor --seconds with 0.1 to 86400\n",
-                   word);
-      return 2;
+      return wrong("'" + word + "' is neither --json, --csv nor --seconds");
     }
   }
   const nanoseconds time = punctual::to_nanoseconds(std::chrono::duration<double>(seconds));
@@ -422,5 +429,7 @@ int main(int argc, char** argv) {
   if (wanted == format::text) report(found, advised);
   if (wanted == format::csv) report_csv(found);
   if (wanted == format::json) report_json(found, advised);
-  return 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  std::fputs("meter: standard output did not take everything\n", stderr);
+  return 1;
 }

@@ -1,6 +1,6 @@
 // What else the machine does while it is measured: nothing, a busy thread on every core, a CPU
-// quota, another scheduling policy. Linux; whatever is not allowed
-// says why and is skipped by its caller.
+// quota, another scheduling policy. Linux; whatever is not allowed says why and is skipped by its
+// caller.
 #pragma once
 
 #include "thread_cost.hpp"
@@ -99,6 +99,16 @@ class cpu_quota {
 
   bool granted() const { return problem_.empty(); }
   const std::string& problem() const { return problem_; }
+
+  /// What the kernel counts: `nr_periods`, in which the group ran, and of them `nr_throttled`.
+  long counted(const std::string& what) const {
+    std::ifstream file(group_ + "/cpu.stat");
+    std::string name;
+    for (long value = 0; file >> name >> value;) {
+      if (name == what) return value;
+    }
+    return -1;
+  }
 
  private:
   void make() {

@@ -1,9 +1,12 @@
-// Command lines of the bench programs: `--name value` and
-// `--name`, with a wrong one told in one line.
+// Command lines of the bench programs: `--name value` and `--name`, with a wrong one told in one
+// line. A file that cannot be written is one, before anything is measured; so is, at the end, a
+// standard output that did not take everything.
 #pragma once
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +27,11 @@ class options {
  public:
   options(int argc, char** argv, std::string_view purpose, const std::vector<option>& known)
       : program_(argc > 0 ? argv[0] : "bench") {
+    std::atexit([] {
+      if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+      std::fputs("standard output did not take everything\n", stderr);
+      std::_Exit(1);
+    });
     for (int i = 1; i < argc; ++i) {
       const std::string_view word = argv[i];
       if (word == "--help") help(purpose, known);
@@ -37,6 +45,7 @@ class options {
         if (++i == argc) wrong("--" + std::string(found->name) + " needs a value");
         value = argv[i];
       }
+      if (found->takes == "FILE") check_writable(value);
       given_[std::string(found->name)] = value;
     }
   }
@@ -64,11 +73,12 @@ class options {
 
   std::vector<std::string> words(const std::string& name) const {
     std::vector<std::string> all;
+    if (!has(name)) return all;
     std::string rest = text(name);
-    while (!rest.empty()) {
-      const std::size_t comma = rest.find(',');
+    for (std::size_t comma = 0; comma != std::string::npos; rest.erase(0, comma + 1)) {
+      comma = rest.find(',');
       all.push_back(rest.substr(0, comma));
-      rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+      if (all.back().empty()) wrong("--" + name + " takes a list, not '" + text(name) + "'");
     }
     return all;
   }
@@ -79,6 +89,13 @@ class options {
   }
 
  private:
+  void check_writable(const std::string& name) const {
+    if (name == "-") return;
+    std::FILE* file = std::fopen(name.c_str(), "a");
+    if (file == nullptr) wrong(name + ": " + std::strerror(errno));
+    std::fclose(file);
+  }
+
   double parse(const std::string& name, const std::string& word, double least, double most) const {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);

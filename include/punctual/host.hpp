@@ -1,5 +1,5 @@
-// Asking the system for more, on purpose, and handing it back:
-// guards for slack, priority, idle states.
+// Asking the system for more, on purpose, and handing it back: guards for slack, priority, idle
+// states.
 //
 // Layer L4. None of the waits needs this: they are as punctual as the system lets an ordinary
 // thread be. A guard asks for one privilege of the calling thread (or, for the processors' latency,
@@ -7,8 +7,9 @@
 // refusal is an answer, not a failure: go on without. Which of them is worth it here is what
 // examples/meter measures.
 //
-// All of them belong to the thread that made them and end in the
-// reverse order, as objects in a scope do.
+// All of them belong to the thread that made them and end in the reverse order, as objects in a
+// scope do: each hands back what it found, so that the one that ends last decides. Ended in another
+// order, they leave the thread with what one of them had asked for.
 #pragma once
 
 #include <punctual/platform/native_host.hpp>
@@ -21,13 +22,12 @@ namespace punctual {
 /// Holds the calling thread's timer slack at this or less.
 ///
 /// The sleeper tightens the slack by itself around each native wait (`tuning::tighten_slack`). This
-/// is for the thread's other sleeps, and saves two system calls a
-/// wait. Threads made meanwhile inherit it.
+/// is for the thread's other sleeps, and saves two system calls a wait. Threads made meanwhile
+/// inherit it.
 ///
 /// Guarantee  The slack is what it was before, when the guard ends.
-/// Cost       A thread with little slack is woken by itself, not
-/// together with others: the reason why
-///            Linux has 50 us of it.
+/// Cost       A thread with little slack is woken by itself, not together with others: the reason
+///            why Linux has 50 us of it.
 /// Source: prctl(2), PR_SET_TIMERSLACK.
 template <host H>
 class basic_timer_slack_guard {
@@ -64,15 +64,15 @@ class basic_timer_slack_guard {
 /// Schedules the calling thread before all ordinary ones.
 ///
 /// A thread that has at least this priority already, or deadlines (SCHED_DEADLINE), keeps what it
-/// has. Linux grants it to root outside of cpu groups without a
-/// real-time share, and up to RLIMIT_RTPRIO.
+/// has. Linux grants it to root outside of cpu groups without a real-time share, and up to
+/// RLIMIT_RTPRIO.
 ///
 /// Guarantee  Policy, priority, nice value and timer slack are what they were, when the guard ends.
 /// Errors     `error()` is EAGAIN where the system would end the thread for spinning: RLIMIT_RTTIME
-///            is not longer than `longest_spin`. Then nothing was changed.
-/// Cost       Nothing for a thread that sleeps. One that spins
-/// or computes keeps everything else from
-///            its core; leave a core to the rest of the system.
+///            is not longer than `longest_spin`; EINVAL for a priority that is none. Then nothing
+///            was changed.
+/// Cost       Nothing for a thread that sleeps. One that spins or computes keeps everything else
+///            from its core; leave a core to the rest of the system.
 /// Source: sched(7); getrlimit(2), RLIMIT_RTTIME; prctl(2): a real-time thread's slack is 0.
 template <host H>
 class basic_realtime_guard {
@@ -84,6 +84,10 @@ class basic_realtime_guard {
   explicit basic_realtime_guard(realtime_policy policy = realtime_policy::fifo, int priority = 10,
                                 nanoseconds longest_spin = tuning{}.max_margin) noexcept
       : slack_before_(H::slack()) {
+    if (priority < 1 || priority > 99) {
+      error_ = EINVAL;
+      return;
+    }
     if (H::run_limit() <= longest_spin) {
       error_ = EAGAIN;
       return;
@@ -116,9 +120,8 @@ class basic_realtime_guard {
 /// Asks all processors to wake up within this time, so that they avoid deeper idle states.
 ///
 /// Guarantee  The request is withdrawn when the guard ends, also when the process does.
-/// Cost       Power, on the whole machine: with zero, idle
-/// processors spin. A guest's processors are its
-///            host's, which does not hear of it.
+/// Cost       Power, on the whole machine: with zero, idle processors spin. A guest's processors
+///            are its host's, which does not hear of it.
 /// Source: the kernel's PM QoS document, /dev/cpu_dma_latency.
 template <host H>
 class basic_cpu_latency_guard {

@@ -20,8 +20,8 @@ using namespace punctual;
 
 namespace {
 
-/// One thread stops another's wait; then both take turns of 1 ms. @return 0, or what went wrong.
-int both_go_on() {
+/// One thread stops another's wait; then both take turns. @return 0, or what went wrong.
+int both_go_on(nanoseconds turn = 1ms) {
   waker w;
   std::thread stopper([&w] {
     waker nobody;
@@ -35,10 +35,10 @@ int both_go_on() {
   constexpr int all = 200;
   std::atomic<int> turns{0};
   std::array<int, 2> of{};
-  const auto takes_turns = [&turns](int& mine) {
+  const auto takes_turns = [&turns, turn](int& mine) {
     waker nobody;
     do {
-      sleep_for(nobody, 1ms);
+      sleep_for(nobody, turn);
       ++mine;
     } while (++turns < all);
   };
@@ -54,13 +54,15 @@ int both_go_on() {
 TEST_CASE("b39: both threads of a pair go on", "[.][b39_pair]") { CHECK(both_go_on() == 0); }
 
 TEST_CASE("b39: on one core a wait lets the thread run that ends it", "[cases][b39][G6]") {
+  const nanoseconds turn = GENERATE(nanoseconds{1ms}, 170us);
+  CAPTURE(turn);
   const instant from = steady::now();
-  const int code = support::in_child([] {
+  const int code = support::in_child([turn] {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(0, &one);
     if (::sched_setaffinity(0, sizeof one, &one) != 0) return 77;
-    return both_go_on();
+    return both_go_on(turn);
   });
   if (code == 77) return support::skip("threads may not be pinned here");
   CHECK(code == 0);

@@ -1,10 +1,18 @@
 // Mistake that would live without it: a spin that uses up the quota of its control group, so that
 // all of it freezes until the next period; and the freeze is learned as the kernel's lateness.
+#include "../../bench/support/load.hpp"
+
 #include "support/catch.hpp"
+#include "support/child.hpp"
+#include "support/skip.hpp"
 
 #include <punctual/pacer.hpp>
 #include <punctual/testing/random.hpp>
 #include <punctual/testing/simulated_platform.hpp>
+
+#include <optional>
+
+#include <sys/prctl.h>
 
 using namespace std::chrono_literals;
 using namespace punctual;
@@ -80,4 +88,46 @@ TEST_CASE("b41: a pacer stays inside its group's quota, and is itself again when
   const looped after = run(m, p, 3s), never = run(free, other, 3s);
   CHECK(after.duty <= 2 * never.duty);
   CHECK((oversleep < 1ms || never.duty > 0.1));  // else the quota would not matter
+}
+
+TEST_CASE("b41: in a real group of 10 ms in each 100 a pacer is hardly ever throttled",
+          "[cases][b41]") {
+  // A slack of 5 ms that is left alone asks for a quarter of the core.
+  const unsigned long slack = GENERATE(50'000UL, 5'000'000UL);
+  CAPTURE(slack);
+  constexpr int no_group = 77;
+  const int code = support::in_child([slack] {
+    ::prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
+    tuning how;
+    how.tighten_slack = false;
+    pacer p{hz(50), missed::skip, 3, how};
+    const auto run = [&p](nanoseconds length) {
+      const instant from = steady::now();
+      const nanoseconds ran = native_platform::running_time();
+      std::int64_t slots = 0;
+      while (steady::now() - from < length)
+        slots += 1 + static_cast<std::int64_t>(p.next().skipped);
+      return std::pair{slots, native_platform::running_time() - ran};
+    };
+    nanoseconds never{0};
+    if (slack > 1'000'000) {
+      run(1s);
+      never = run(2s).second;
+    }
+    std::optional<bench::cpu_quota> group(10);
+    if (!group->granted()) return no_group;
+    const auto held = run(5s);
+    const long periods = group->counted("nr_periods");
+    const long throttled = group->counted("nr_throttled");
+    group.reset();
+    if (periods < 1) return no_group;
+    std::printf("%ld of %ld periods throttled, %lld slots\n", throttled, periods,
+                static_cast<long long>(held.first));
+    if (throttled * 5 > periods) return 1;
+    if (held.first < 245 || held.first > 255) return 2;
+    run(2s);
+    return never == 0ns || run(2s).second <= 2 * never ? 0 : 3;
+  });
+  if (code == no_group) return support::skip("no cpu group may be made here");
+  CHECK(code == 0);
 }

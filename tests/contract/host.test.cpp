@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -326,6 +327,17 @@ TEST_CASE("a latency guard holds one file and one bound, and lets go of both", "
   }
   CHECK(open_files() == files);
   CHECK(latency_bound() == before);
+}
+
+TEST_CASE("a priority that is none is refused, also by those that have a better one", "[host]") {
+  for (const int none : {0, -1, 100, 1000, std::numeric_limits<int>::min()}) {
+    CAPTURE(none);
+    noted_host::begin(70us, 0);
+    const basic_realtime_guard<noted_host> guard{realtime_policy::fifo, none};
+    CHECK_FALSE(guard.granted());
+    CHECK(guard.error() == EINVAL);
+    CHECK(noted_host::calls.empty());
+  }
 }
 
 TEST_CASE("guards give back in the order that keeps the slack, and only what they took", "[host]") {

@@ -132,7 +132,7 @@ TEST_CASE("what a sleeper learns under a tuning of its own is not what new ones 
     sleeper odd{never_spins};
     odd.calibrate(5ms);
     sleeper fresh;
-    fresh.sleep_for(1us);
+    fresh.sleep_for(5ms);
     return fresh.margin(1ms) > 1us ? 0 : 1;
   });
   CHECK(wrong == 0);
@@ -140,7 +140,7 @@ TEST_CASE("what a sleeper learns under a tuning of its own is not what new ones 
     sleeper usual;
     usual.calibrate(200ms);
     sleeper fresh;
-    fresh.sleep_for(1us);
+    fresh.sleep_for(5ms);
     return fresh.report().margins[1].margin.samples > 0 ? 0 : 1;
   });
   CHECK(lost == 0);

@@ -79,7 +79,7 @@ void report(const char* what, const explorer& e) {
 }  // namespace
 
 TEST_CASE("no order of the steps of a wait and a wake loses the wake",
-          "[interrupt][protocol][G9]") {
+          "[interrupt][any_processor][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -101,7 +101,7 @@ TEST_CASE("no order of the steps of a wait and a wake loses the wake",
 }
 
 TEST_CASE("a wake and a deadline at the same time give the verdict that is true",
-          "[interrupt][protocol][G9][G1]") {
+          "[interrupt][any_processor][G9][G1]") {
   explorer e;
   findings f;
   int woken = 0, reached = 0, past = 0;
@@ -136,7 +136,7 @@ TEST_CASE("a wake and a deadline at the same time give the verdict that is true"
 }
 
 TEST_CASE("a wake that is reset at once still ends the wait that had begun",
-          "[interrupt][protocol][G9]") {
+          "[interrupt][any_processor][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -163,7 +163,8 @@ TEST_CASE("a wake that is reset at once still ends the wait that had begun",
   CHECK(f.first == "");
 }
 
-TEST_CASE("one wake ends two waits in every order of their steps", "[interrupt][protocol][G9]") {
+TEST_CASE("one wake ends two waits in every order of their steps",
+          "[interrupt][any_processor][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -185,7 +186,7 @@ TEST_CASE("one wake ends two waits in every order of their steps", "[interrupt][
 }
 
 TEST_CASE("two wakes at once end a wait in every order of their steps",
-          "[interrupt][protocol][G9]") {
+          "[interrupt][any_processor][G9]") {
   explorer e;
   findings f;
   e.explore([&](turns& t) {
@@ -203,7 +204,7 @@ TEST_CASE("two wakes at once end a wait in every order of their steps",
 }
 
 TEST_CASE("a woken thread may destroy the waker while the wake is on its way",
-          "[interrupt][protocol][G9]") {
+          "[interrupt][any_processor][G9]") {
   // Under the address sanitizer: a touch of the waker after its atomic step is a use after free.
   explorer e;
   findings f;
@@ -219,7 +220,7 @@ TEST_CASE("a woken thread may destroy the waker while the wake is on its way",
 }
 
 TEST_CASE("the explorer finds the one order in which a naive flag loses a wake",
-          "[interrupt][protocol]") {
+          "[interrupt][any_processor]") {
   // Looks at the flag, then parks without saying so before: a wake in between finds nobody to
   // unpark.
   explorer e;

@@ -234,8 +234,8 @@ TEST_CASE("the thread's slack is 1 ns during the wait and afterwards what it was
 }
 
 TEST_CASE("a slack of more than an int is handed back whole", "[linux][G8]") {
+  if (sizeof(long) == sizeof(int)) return support::skip("a slack is an int here");
   for (const std::int64_t wide : {std::int64_t{1} << 31, std::int64_t{5'000'000'000}}) {
-    if (wide > std::numeric_limits<long>::max()) continue;
     forged_calls::start(0, -ETIMEDOUT, 0);
     forged_calls::slack = static_cast<long>(wide);
     forged::block_until(clock_kind::monotonic, soon, slack::tight);

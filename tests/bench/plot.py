@@ -1,0 +1,56 @@
+"""Draws the pictures of a quick comparison, and holds plot.py to what it says of results that it cannot read.
+
+Usage: plot.py COMPARE PLOT. Ends with 77 where there is no matplotlib.
+Mistake that would live without it: a traceback for a result that was cut off, or a picture that is not drawn.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+compare, plot = sys.argv[1:]
+problems = []
+
+
+def check(holds, what):
+    if not holds:
+        problems.append(what)
+
+
+def python():
+    for each in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([each, "-c", "import matplotlib"], capture_output=True).returncode == 0:
+            return each
+    print("no matplotlib here")
+    sys.exit(77)
+
+
+def draw(folder):
+    return subprocess.run([interpreter, plot, "--results", folder], capture_output=True, text=True, timeout=100)
+
+
+interpreter = python()
+with tempfile.TemporaryDirectory() as scratch:
+    results = pathlib.Path(scratch, "results")
+    did = draw(results)
+    check(did.returncode != 0 and did.stderr.count("\n") == 1, f"no folder: {did.stderr!r}")
+    check(not results.exists(), "a folder of results is made where there is none")
+
+    results.mkdir()
+    idle = results / "idle.json"
+    for broken in ("{", "{}", "[]", '{"lengths":[]}', "7"):
+        idle.write_text(broken, encoding="utf-8")
+        did = draw(results)
+        check(did.returncode != 0, f"{broken}: exit {did.returncode}")
+        check(did.stderr.count("\n") == 1 and "idle.json" in did.stderr, f"{broken}: not one line: {did.stderr!r}")
+
+    subprocess.run([compare, "--quick", "--json", idle], check=True, capture_output=True, timeout=100)
+    did = draw(results)
+    check(did.returncode == 0, f"the quick comparison's: {did.stderr}")
+    for name in ("front", "lengths", "wait"):  # the distribution is of lengths that a quick run does not have
+        picture = results / f"{name}.svg"
+        check(picture.exists() and picture.stat().st_size > 3000, f"no {name}.svg")
+
+print("\n".join(problems) or "plot.py: as promised")
+sys.exit(len(problems) > 0)
