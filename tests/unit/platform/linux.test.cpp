@@ -13,7 +13,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
