@@ -92,7 +92,8 @@ TEST_CASE("b41: a pacer stays inside its group's quota, and is itself again when
 
 TEST_CASE("b41: in a real group of 10 ms in each 100 a pacer is hardly ever throttled",
           "[cases][b41]") {
-  // A slack of 5 ms that is left alone asks for a quarter of the core.
+  // A slack of 5 ms that is left alone asks for a quarter of the core. That it is itself again
+  // without the group is shown above: here what it wants depends on who else is awake.
   const unsigned long slack = GENERATE(50'000UL, 5'000'000UL);
   CAPTURE(slack);
   constexpr int no_group = 77;
@@ -101,32 +102,18 @@ TEST_CASE("b41: in a real group of 10 ms in each 100 a pacer is hardly ever thro
     tuning how;
     how.tighten_slack = false;
     pacer p{hz(50), missed::skip, 3, how};
-    const auto run = [&p](nanoseconds length) {
-      const instant from = steady::now();
-      const nanoseconds ran = native_platform::running_time();
-      std::int64_t slots = 0;
-      while (steady::now() - from < length)
-        slots += 1 + static_cast<std::int64_t>(p.next().skipped);
-      return std::pair{slots, native_platform::running_time() - ran};
-    };
-    nanoseconds never{0};
-    if (slack > 1'000'000) {
-      run(1s);
-      never = run(2s).second;
-    }
     std::optional<bench::cpu_quota> group(10);
     if (!group->granted()) return no_group;
-    const auto held = run(5s);
+    const instant from = steady::now();
+    std::int64_t slots = 0;
+    while (steady::now() - from < 5s) slots += 1 + static_cast<std::int64_t>(p.next().skipped);
     const long periods = group->counted("nr_periods");
     const long throttled = group->counted("nr_throttled");
-    group.reset();
     if (periods < 1) return no_group;
     std::printf("%ld of %ld periods throttled, %lld slots\n", throttled, periods,
-                static_cast<long long>(held.first));
+                static_cast<long long>(slots));
     if (throttled * 5 > periods) return 1;
-    if (held.first < 245 || held.first > 255) return 2;
-    run(2s);
-    return never == 0ns || run(2s).second <= 2 * never ? 0 : 3;
+    return slots >= 245 && slots <= 255 ? 0 : 2;
   });
   if (code == no_group) return support::skip("no cpu group may be made here");
   CHECK(code == 0);
