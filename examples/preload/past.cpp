@@ -24,9 +24,12 @@ bool is_valid(const timespec* t) {
   return t != nullptr && t->tv_nsec >= 0 && t->tv_nsec < 1'000'000'000;
 }
 
+/// The two that these waits know. Any other the system refuses, before it takes anything.
+bool is_known(clockid_t clock) { return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME; }
+
 /// Whether a valid deadline is past. One that is far ahead costs a coarse clock read, 5 ns.
 bool is_past(clockid_t clock, const timespec* deadline) {
-  if ((clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME) || !is_valid(deadline)) return false;
+  if (!is_known(clock) || !is_valid(deadline)) return false;
   constexpr nanoseconds most_that_coarse_lags = std::chrono::milliseconds{20};
   const clock_kind on = clock == CLOCK_MONOTONIC ? clock_kind::monotonic : clock_kind::realtime;
   const instant at{
@@ -68,7 +71,7 @@ bool only_waits(const pthread_mutex_t* mutex) {
 
 template <class Plain>
 int past_mutex(pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline, Plain plain) {
-  if (!only_waits(mutex)) return plain();
+  if (!is_known(clock) || !only_waits(mutex)) return plain();
   const int error = pthread_mutex_trylock(mutex);
   if (error != EBUSY) return error;
   return is_past(clock, deadline) ? ETIMEDOUT : plain();
@@ -86,7 +89,7 @@ int past_rwlock(pthread_rwlock_t* lock, clockid_t clock, const timespec* deadlin
 
 template <class Plain>
 int past_semaphore(sem_t* semaphore, clockid_t clock, const timespec* deadline, Plain plain) {
-  if (!is_valid(deadline)) return plain();
+  if (!is_known(clock) || !is_valid(deadline)) return plain();
   pthread_testcancel();
   const int kept = errno;
   if (sem_trywait(semaphore) == 0) return 0;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace preload {
@@ -38,14 +39,20 @@ class tally {
     nanoseconds asked, late, cpu;
   };
 
-  /// Keeps the standard error output of now: programs may close theirs before they end.
+  /// Keeps the standard error output of now: programs may close theirs before they end. Where no
+  /// high number is to be had for it, a lower one, or at last none but the program's own.
   /// @param plain_turns  Whether one wait in sixteen is left to the system, to compare with.
   void begin(bool plain_turns) {
     plain_turns_ = plain_turns;
-    output_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
+    on_ = fstat(STDERR_FILENO, &original_) == 0;
+    if (!on_) return;
+    for (const int lowest : {200, 100, 3}) {
+      output_ = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, lowest);
+      if (output_ >= 0) break;
+    }
     began_ = read_clock(CLOCK_MONOTONIC);
   }
-  bool on() const { return output_ >= 0; }
+  bool on() const { return on_; }
 
   /// A child process counts for itself.
   void begin_again() {
@@ -133,10 +140,19 @@ class tally {
     }
     if (past_ != 0) text += "past deadlines: " + std::to_string(past_) + " calls\n";
     if (dropped_ != 0) text += "not counted: " + std::to_string(dropped_) + " calls\n";
-    static_cast<void>(!write(output_, text.data(), text.size()));
+    for (const int each : {output_, STDERR_FILENO}) {
+      if (is_original(each) && write(each, text.data(), text.size()) >= 0) break;
+    }
   }
 
  private:
+  // A program that closes what it did not open may have files of its own under both numbers by now.
+  bool is_original(int descriptor) const {
+    struct stat now {};
+    return fstat(descriptor, &now) == 0 && now.st_dev == original_.st_dev &&
+           now.st_ino == original_.st_ino;
+  }
+
   struct counted {
     std::uint64_t calls = 0, interrupted = 0;
     nanoseconds asked{0}, cpu{0};
@@ -152,7 +168,9 @@ class tally {
   std::atomic<std::int64_t> first_{0}, first_cpu_{0};  // ns, when the first wait began
   nanoseconds began_{0};
   bool plain_turns_ = true;
+  bool on_ = false;
   int output_ = -1;
+  struct stat original_ {};  ///< the standard error output that the program began with
 };
 
 }  // namespace preload

@@ -47,15 +47,14 @@ class signals {
   constexpr bool has(int signal) const { return (bits_ & bit(signal)) != 0; }
   constexpr bool none() const { return bits_ == 0; }
   friend constexpr signals operator~(signals a) { return signals(~a.bits_); }
+  friend constexpr signals operator|(signals a, signals b) { return signals(a.bits_ | b.bits_); }
   friend constexpr signals operator&(signals a, signals b) { return signals(a.bits_ & b.bits_); }
   friend constexpr bool operator==(signals, signals) = default;
 
   /// Makes this the calling thread's mask, and answers what it was. errno is left alone.
-  signals exchange_with_mask() const {
-    signals before;
-    raw(SYS_rt_sigprocmask, SIG_SETMASK, &bits_, &before.bits_, sizeof bits_);
-    return before;
-  }
+  signals exchange_with_mask() const { return change_mask(SIG_SETMASK); }
+  /// Adds this to the calling thread's mask, and answers what that was. errno is left alone.
+  signals add_to_mask() const { return change_mask(SIG_BLOCK); }
   static signals pending() {
     signals now;
     raw(SYS_rt_sigpending, &now.bits_, sizeof now.bits_);
@@ -65,6 +64,11 @@ class signals {
  private:
   constexpr explicit signals(std::uint64_t bits) : bits_(bits) {}
   static constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1); }
+  signals change_mask(int how) const {
+    signals before;
+    raw(SYS_rt_sigprocmask, how, &bits_, &before.bits_, sizeof bits_);
+    return before;
+  }
   template <class... Arguments>
   static void raw(long number, Arguments... arguments) {
     const int kept = errno;
@@ -79,7 +83,7 @@ class signals {
 struct thread_state {
   punctual::sleeper own{};
   const void* outermost = nullptr;  ///< the frame of the wait that is under way
-  int slack = 0;                    ///< what to hand back after the native wait that is under way
+  long slack = 0;                   ///< what to hand back after the native wait that is under way
   bool tuned = false;
   bool refused = false;  ///< a filter did not allow what this thread wanted to wait with
 };
@@ -98,14 +102,17 @@ class interruptible_wait {
  public:
   /// @param during  The mask to wait with, as for pselect; nullptr for the thread's own.
   explicit interruptible_wait(const sigset_t* during)
-      : before_(held_back.exchange_with_mask()),
+      : held_(during == nullptr ? held_back : held_back | signals(*during)),
+        before_(held_.add_to_mask()),
         open_(during == nullptr ? before_ : signals(*during)),
+        given_(during != nullptr),
         outer_(mine.outermost) {
+    held_ = held_ | before_;
     const void* const frame = __builtin_frame_address(0);
     // Stacks grow down: a wait that is under way, and not above us, was left by a longjmp.
     if (outer_ != nullptr && outer_ <= frame) {
       mine.own.reset();
-      if (mine.slack != 0) prctl(PR_SET_TIMERSLACK, mine.slack, 0, 0, 0);
+      if (mine.slack != 0) set_slack(mine.slack);
       mine.slack = 0;
       outer_ = nullptr;
     }
@@ -124,13 +131,16 @@ class interruptible_wait {
   waited until(clock_kind on, instant deadline) {
     const bool wall = on == clock_kind::realtime;
     on_ = on;
+    // A mask that was given may let in what is pending already: the system looks, however short the
+    // wait is, and once more when it is over.
+    if (given_ && look()) return {true, punctual::between(interrupted_at_, deadline)};
     mine.own.wait(
         wall ? punctual::wait_kind::wall : punctual::wait_kind::callers, on, deadline,
         [this, on](instant at, punctual::slack how) { return native(on, at, how); },
         [this]() noexcept { return interrupted_ || (++looks_ % looks_between == 0 && look()); });
-    if (!interrupted_) return {false, nanoseconds::zero()};
+    if (!interrupted_ && !(given_ && look())) return {false, nanoseconds::zero()};
     const nanoseconds left = punctual::between(interrupted_at_, deadline);
-    return {left > nanoseconds::zero(), left};
+    return {given_ || left > nanoseconds::zero(), left};
   }
 
  private:
@@ -139,22 +149,27 @@ class interruptible_wait {
    public:
     explicit tightened_slack(punctual::slack how) {
       if (how == punctual::slack::as_is || mine.slack != 0) return;
-      const int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+      // The C library's prctl answers an int; a slack may be larger.
+      const long before = punctual::linux_calls::prctl(PR_GET_TIMERSLACK, 0);
       if (before <= 1000) return;
       mine.slack = before_ = before;
-      prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+      set_slack(1);
     }
     ~tightened_slack() {
       if (before_ == 0) return;
-      prctl(PR_SET_TIMERSLACK, before_, 0, 0, 0);
+      set_slack(before_);
       mine.slack = 0;
     }
     tightened_slack(const tightened_slack&) = delete;
     tightened_slack& operator=(const tightened_slack&) = delete;
 
    private:
-    int before_ = 0;
+    long before_ = 0;
   };
+
+  static void set_slack(long length) noexcept {
+    punctual::linux_calls::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(length));
+  }
 
   punctual::native_wait native(clock_kind on, instant at, punctual::slack how) {
     const tightened_slack guard(how);
@@ -184,7 +199,7 @@ class interruptible_wait {
     if (error != 0) return {punctual::native_end::refused, error};
     open_.exchange_with_mask();
     error = system::clock_nanosleep(clock, TIMER_ABSTIME, &until, nullptr);
-    held_back.exchange_with_mask();
+    held_.exchange_with_mask();
     if (error == EINTR) return interrupted(punctual::native_platform::now(on));
     mine.refused = error != 0;
     return {error == 0 ? punctual::native_end::woke : punctual::native_end::refused, error};
@@ -196,10 +211,11 @@ class interruptible_wait {
     return {punctual::native_end::interrupted, 0};
   }
 
-  // While spinning: whether a signal is pending that a handler is for. One that is ignored, or that
-  // ends, stops or continues the process, is let in at once: it ends no sleep.
+  // Where the kernel does not hold the thread: whether a signal is pending that a handler is for.
+  // One that is ignored, or that ends, stops or continues the process, is let in at once: it ends
+  // no sleep.
   bool look() noexcept {
-    const signals due = signals::pending() & ~open_ & held_back;
+    const signals due = signals::pending() & ~open_ & held_;
     if (due.none()) return false;
     for (int each = 1; each <= 64; ++each) {
       if (due.has(each) && has_handler(each)) {
@@ -207,8 +223,8 @@ class interruptible_wait {
         return true;
       }
     }
-    (held_back & ~due).exchange_with_mask();
-    held_back.exchange_with_mask();
+    (held_ & ~due).exchange_with_mask();
+    held_.exchange_with_mask();
     return false;
   }
 
@@ -219,14 +235,16 @@ class interruptible_wait {
   }
 
   // All but those that the processor raises, those that a filter emulates a call by, and the two
-  // that the C library sends to itself.
+  // that the C library sends to itself. `held_` has those, too, that the program itself blocks.
   static constexpr signals held_back =
       ~signals{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};
   // Two to four microseconds between two system calls of 0.1 to 0.2.
   static constexpr unsigned looks_between = 128;
 
+  signals held_;
   signals before_;
   signals open_;
+  bool given_;  ///< the mask, by the call
   const void* outer_;
   unsigned looks_ = 0;
   clock_kind on_ = clock_kind::monotonic;

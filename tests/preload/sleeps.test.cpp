@@ -5,6 +5,7 @@
 
 #include "support/catch.hpp"
 #include "support/child.hpp"
+#include "support/skip.hpp"
 
 #include <climits>
 #include <csetjmp>
@@ -25,7 +26,7 @@ TEST_CASE("every sleep lasts as long as asked, answers 0 and leaves errno alone"
       if (length < call.grain) continue;
       INFO(call.name << ", " << length.count());
       const sigset_t mask = mask_of_thread();
-      const int slack = slack_of_thread();
+      const long slack = slack_of_thread();
       errno = 4711;
       const nanoseconds from = now();
       const int error = call.sleep(length);
@@ -38,6 +39,32 @@ TEST_CASE("every sleep lasts as long as asked, answers 0 and leaves errno alone"
       CHECK(slack == slack_of_thread());
     }
   }
+}
+
+namespace {
+std::atomic<long> slack_in_handler{0};
+void note_slack(int) { slack_in_handler = slack_of_thread(); }
+}  // namespace
+
+TEST_CASE("a slack that is more than an int holds is tightened, and handed back whole",
+          "[preload]") {
+  if (!replaced()) return support::skip("with such a slack the system's own sleeps take seconds");
+  const handler alarms(SIGALRM, note_slack);
+  const long before = slack_of_thread();
+  for (const long slack :
+       {2'147'483'648L, 3'000'000'000L, 4'294'967'295L, 4'294'967'301L, 5'000'000'000L}) {
+    set_slack_of_thread(slack);
+    for (const sleeping_call& call : sleeping_calls()) {
+      INFO(call.name << ", slack " << slack);
+      CHECK(call.sleep(1ms) == 0);
+      CHECK(slack_of_thread() == slack);
+      alarm_after(5ms);
+      CHECK(call.sleep(5s) == EINTR);
+      CHECK(slack_in_handler == 1);
+      CHECK(slack_of_thread() == slack);
+    }
+  }
+  set_slack_of_thread(before);
 }
 
 TEST_CASE("a length of zero returns at once", "[preload]") {
@@ -56,7 +83,7 @@ TEST_CASE("a signal handler ends a sleep with EINTR, with and without SA_RESTART
     for (const sleeping_call& call : sleeping_calls()) {
       INFO(call.name);
       const sigset_t mask = mask_of_thread();
-      const int slack = slack_of_thread();
+      const long slack = slack_of_thread();
       const int before = handled;
       alarm_after(15ms);
       const nanoseconds from = now();
@@ -382,22 +409,145 @@ TEST_CASE("a blocked signal ends no sleep and stays pending", "[preload]") {
   }
 }
 
+namespace {
+
+using masked_call = int (*)(nanoseconds, const sigset_t*);
+constexpr masked_call masked_calls[] = {
+    [](nanoseconds l, const sigset_t* m) {
+      const timespec t = to_timespec(l);
+      return error_of(pselect(0, nullptr, nullptr, nullptr, &t, m));
+    },
+    [](nanoseconds l, const sigset_t* m) {
+      const timespec t = to_timespec(l);
+      return error_of(ppoll(nullptr, 0, &t, m));
+    }};
+
+// Also those that a wait has reasons not to hold back by itself.
+const int blockable[] = {SIGALRM, SIGUSR1, SIGRTMIN, SIGABRT, SIGSEGV, SIGTRAP, SIGSYS};
+
+/// Blocks and raises a signal: it is pending until a call lets it in, or the object ends.
+class blocked_signal {
+ public:
+  explicit blocked_signal(int signal) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
+    pthread_kill(pthread_self(), signal);
+  }
+  ~blocked_signal() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  blocked_signal(const blocked_signal&) = delete;
+  blocked_signal& operator=(const blocked_signal&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+bool is_pending(int signal) {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, signal) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("a blocked signal stays pending through a sleep, whichever it is", "[preload]") {
+  for (const int signal : blockable) {
+    const handler of_signal(signal);
+    for (const sleeping_call& call : sleeping_calls()) {
+      INFO(call.name << ", signal " << signal);
+      handled = 0;
+      {
+        const blocked_signal pending(signal);
+        const sigset_t mask = mask_of_thread();
+        for (const nanoseconds length : {nanoseconds{1ns}, nanoseconds{60us}, nanoseconds{1ms}}) {
+          if (length < call.grain) continue;
+          CHECK(call.sleep(length) == 0);
+          CHECK(handled == 0);
+          CHECK(is_pending(signal));
+          CHECK(same(mask, mask_of_thread()));
+        }
+      }
+      CHECK(handled == 1);
+    }
+  }
+}
+
+TEST_CASE("a mask that lets a pending signal in ends pselect and ppoll, however short they are",
+          "[preload]") {
+  sigset_t none;
+  sigemptyset(&none);
+  for (const int signal : blockable) {
+    for (const masked_call call : masked_calls) {
+      for (const nanoseconds length : {nanoseconds{1ns}, nanoseconds{500ns}, nanoseconds{2us},
+                                       nanoseconds{20us}, nanoseconds{1ms}, nanoseconds{5s}}) {
+        INFO("signal " << signal << ", " << length.count());
+        const handler of_signal(signal);
+        const blocked_signal pending(signal);
+        const sigset_t mask = mask_of_thread();
+        const nanoseconds from = now();
+        CHECK(call(length, &none) == EINTR);
+        CHECK(now() - from < 4s);
+        CHECK(handled == 1);
+        CHECK(!is_pending(signal));
+        CHECK(same(mask, mask_of_thread()));
+      }
+    }
+  }
+}
+
+TEST_CASE("a signal that the mask of pselect and ppoll blocks is handled after the wait",
+          "[preload]") {
+  // Several times: what the thread spins at the end is short, and the kernel may leave none of it.
+  for (int i = 0; i < 3; ++i) {
+    for (const int signal : blockable) {
+      for (const masked_call call : masked_calls) {
+        INFO("signal " << signal);
+        const handler of_signal(signal);
+        sigset_t blocked;
+        sigemptyset(&blocked);
+        sigaddset(&blocked, signal);
+        const pthread_t sleeper = pthread_self();
+        std::thread sender([=] {
+          usleep(5000);
+          pthread_kill(sleeper, signal);
+        });
+        const nanoseconds from = now();
+        CHECK(call(10ms, &blocked) == 0);
+        sender.join();
+        CHECK(handled == 1);
+        CHECK(nanoseconds{handled_at.load()} >= from + 10ms);
+      }
+    }
+  }
+}
+
+TEST_CASE("a mask that lets in a signal without a handler ends neither pselect nor ppoll",
+          "[preload]") {
+  sigset_t none;
+  sigemptyset(&none);
+  const handler ignored(SIGALRM, SIG_IGN);
+  for (const int signal : {SIGALRM, SIGCHLD}) {
+    for (const masked_call call : masked_calls) {
+      for (const nanoseconds length : {nanoseconds{1ns}, nanoseconds{20us}, nanoseconds{3ms}}) {
+        INFO("signal " << signal << ", " << length.count());
+        const blocked_signal pending(signal);
+        const nanoseconds from = now();
+        CHECK(call(length, &none) == 0);
+        CHECK(now() - from >= length);
+        CHECK(!is_pending(signal));
+      }
+    }
+  }
+}
+
 TEST_CASE("pselect and ppoll wait with the mask that they are given", "[preload]") {
-  using masked_call = int (*)(nanoseconds, const sigset_t*);
-  const masked_call calls[] = {[](nanoseconds l, const sigset_t* m) {
-                                 const timespec t = to_timespec(l);
-                                 return error_of(pselect(0, nullptr, nullptr, nullptr, &t, m));
-                               },
-                               [](nanoseconds l, const sigset_t* m) {
-                                 const timespec t = to_timespec(l);
-                                 return error_of(ppoll(nullptr, 0, &t, m));
-                               }};
   const handler alarms(SIGALRM);
   sigset_t blocked, before, none;
   sigemptyset(&none);
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGALRM);
-  for (const masked_call call : calls) {
+  for (const masked_call call : masked_calls) {
     // Blocked outside, pending, let in by the call: it returns at once, and the mask is as before.
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
     const sigset_t outside = mask_of_thread();
@@ -658,7 +808,7 @@ struct cancelled_thread {
   std::atomic<bool> ready{false}, go{true}, sent{true};
   std::atomic<int> cleaned{0}, destroyed{0}, returned{0};
   sigset_t mask_in_cleanup{};
-  int slack_in_cleanup = 0;
+  long slack_in_cleanup = 0;
 };
 
 void* sleep_until_cancelled(void* argument) {
@@ -852,7 +1002,7 @@ TEST_CASE("a handler may jump out of a sleep, and later sleeps are as before", "
   for (const sleeping_call& call : sleeping_calls()) {
     INFO(call.name);
     const sigset_t mask = mask_of_thread();
-    const int slack = slack_of_thread();
+    const long slack = slack_of_thread();
     for (int i = 0; i < 3; ++i) {
       CHECK(is_left_by_a_jump(call));
       CHECK(same(mask, mask_of_thread()));

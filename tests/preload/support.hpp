@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -185,6 +186,10 @@ inline bool same(const sigset_t& a, const sigset_t& b) {
   }
   return true;
 }
-inline int slack_of_thread() { return prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0); }
+// Not by prctl(), which answers an int: a slack may be larger.
+inline long slack_of_thread() { return syscall(SYS_prctl, PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL); }
+inline void set_slack_of_thread(long slack) {
+  syscall(SYS_prctl, PR_SET_TIMERSLACK, slack, 0UL, 0UL, 0UL);
+}
 
 }  // namespace preload_tests
