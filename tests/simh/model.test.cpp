@@ -138,8 +138,8 @@ TEST_CASE("with punctual the guest's clock and the throttle are right on every k
       std::printf("%-31s %s: start %.3f s, clock %.4f Hz, ticks up to %.2f ms off, CPU %.1f %%\n",
                   kernel, way == simulated_host::in_ms ? "ms" : "ns", start.took_s, clock.hz,
                   clock.skew_ms, clock.cpu * 100);
-      // A clock read of 38 us is a twentieth of a sleep in whole milliseconds there.
-      CHECK(clock.hz == Catch::Approx(60).epsilon(way == simulated_host::in_ms ? 0.002 : 0.001));
+      // Whole milliseconds are 0 to 0.4 % off, as examples/simh/README.md says.
+      CHECK(clock.hz == Catch::Approx(60).epsilon(way == simulated_host::in_ms ? 0.004 : 0.001));
       // What a sleep was too long, where the budget forbids to spin for more, is made up for.
       if (way == simulated_host::in_ns) CHECK(clock.skew_ms < 1000.0 / 60 / 2);
       CHECK(clock.cpu < punctual::tuning{}.cpu_budget + 0.05);
