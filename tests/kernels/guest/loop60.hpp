@@ -28,7 +28,7 @@ inline void loop60(int seconds, bool judged = false) {
   constexpr int learning = 3;
   const nanoseconds a_tick = next_tick();
   const nanoseconds period = resolution();
-  nanoseconds all_spun{};
+  std::vector<nanoseconds> spun_in;  // each second, of those that are judged
   int known = 0;
   if (judged) {
     const punctual::calibration found = punctual::calibrate();
@@ -62,7 +62,7 @@ inline void loop60(int seconds, bool judged = false) {
     };
     const auto why = punctual::this_thread_sleeper().report().margins[4].margin;
     if (second >= learning) {
-      all_spun += spun;
+      spun_in.push_back(spun);
       const nanoseconds off = why.tick - period;
       known += off >= -1us && off <= 1us && why.extra_ticks == 0;
     }
@@ -79,7 +79,8 @@ inline void loop60(int seconds, bool judged = false) {
   const double least =
       least_share(a_tick, period, 30us, anchor.time_since_epoch() + nanoseconds{1s} * learning,
                   60 * (seconds - learning));
-  const double share = static_cast<double>(all_spun.count()) / ((seconds - learning) * 1e9);
+  // Of half the seconds: a host that takes the processor away costs whole frames.
+  const double share = static_cast<double>(quantile(spun_in, 0.5).count()) / 1e9;
   check(share <= least + 0.03,
         "it spins %.1f %% of the time, who knows the ticks beforehand %.1f %%", 100 * share,
         100 * least);
