@@ -20,8 +20,8 @@ def check(holds, what):
 
 
 def python():
-    for each in (sys.executable, "/usr/bin/python3"):
-        if subprocess.run([each, "-c", "import matplotlib"], capture_output=True).returncode == 0:
+    for each in (sys.executable, shutil.which("python3") or sys.executable, "/usr/bin/python3"):
+        if pathlib.Path(each).exists() and subprocess.run([each, "-c", "import matplotlib"], capture_output=True).returncode == 0:
             return each
     print("no matplotlib here")
     sys.exit(77)

@@ -31,7 +31,9 @@ inline void loop60(int seconds, bool judged = false) {
   std::vector<nanoseconds> spun_in;  // each second, of those that are judged
   int known = 0;
   if (judged) {
-    const punctual::calibration found = punctual::calibrate();
+    // The best of three: one wait that a busy host makes late is enough for none to be believed.
+    punctual::calibration found;
+    for (int i = 0; i < 3 && found.tick == 0ns; ++i) found = punctual::calibrate();
     const nanoseconds off = found.tick - period;
     check(off > -period / 100 && off < period / 100 && found.extra_ticks == 0,
           "calibrated within %.1f ms, ticks of %.3f ms + %d", microseconds(found.took) / 1e3,
