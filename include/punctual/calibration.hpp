@@ -52,11 +52,10 @@ calibration basic_sleeper<P>::described() const noexcept {
   c.counter_reason = how_.use_counter ? counter.reason : "tuning::use_counter is false";
   c.counter_mhz = rate_.ticks_per_ns() * 1e3;
   c.slack = facts.slack;
-  const instant now = system_.now(clock_kind::monotonic);
   constexpr std::array<int, 4> microseconds{100, 1000, 4000, 16'667};
   for (std::size_t i = 0; i < microseconds.size(); ++i) {
     const nanoseconds length = std::chrono::microseconds{microseconds[i]};
-    c.overshoot[i] = explained(length, now);
+    c.overshoot[i] = {length, planner(wait_kind::plain).explain(length)};
   }
   c.tick = c.overshoot[0].margin.tick;
   c.extra_ticks = c.overshoot[0].margin.extra_ticks;
@@ -72,17 +71,19 @@ class long_tick {
     constexpr nanoseconds shortest = std::chrono::microseconds{3500};
     const nanoseconds apart = between(last_, woke);
     last_ = woke;
-    if (late_ > 0) {
-      // With an extra tick the shortest wait takes two: later, longer ones also end half-way.
-      const nanoseconds period =
-          seen() ? period_ : (period_ == nanoseconds::zero() ? apart : shorter(period_, apart));
-      const nanoseconds part = longer(seen() ? period / 2 : period, nanoseconds{1});
-      const nanoseconds off = (seen() ? apart : longer(period_, apart)) % part;
-      if (period < shortest || shorter(off, part - off) > period / 16) {
-        refuted_ = true;
-        late_ = 0;
-      }
-      period_ = late_ > 0 ? period : nanoseconds::zero();
+    bool fits = true;
+    if (seen()) {
+      // With an extra tick the shortest waits take two, and longer ones also end half-way.
+      fits = is_whole(apart, period_ / 2);
+    } else if (late_ > 0) {
+      const nanoseconds other = longer(period_, apart);
+      period_ = period_ == nanoseconds::zero() ? apart : shorter(period_, apart);
+      fits = period_ >= shortest && is_whole(other, period_);
+    }
+    if (!fits) {
+      refuted_ = true;
+      late_ = 0;
+      period_ = nanoseconds::zero();
     }
     if (overshoot >= std::chrono::milliseconds{2} && late_ < enough) ++late_;
   }
@@ -94,6 +95,11 @@ class long_tick {
 
  private:
   static constexpr int enough = 3;
+  // Whether a stretch is a multiple of a part, within a sixteenth of the period.
+  bool is_whole(nanoseconds stretch, nanoseconds part) const noexcept {
+    const nanoseconds off = stretch % part;
+    return shorter(off, part - off) <= period_ / 16;
+  }
   instant last_{};
   nanoseconds period_{0};
   int late_ = 0;

@@ -265,7 +265,9 @@ class basic_sleeper {
     constexpr std::array<std::int64_t, 6> microseconds{100, 1000, 4000, 10'000, 16'667, 100'000};
     for (std::size_t i = 0; i < microseconds.size(); ++i) {
       const nanoseconds length = std::chrono::microseconds{microseconds[i]};
-      r.margins[i] = explained(length, now);
+      r.margins[i] = {length,
+                      planner(wait_kind::plain)
+                          .explain(length, budget_.available(now), budget_.oversubscribed(now))};
     }
     return r;
   }
@@ -391,11 +393,6 @@ class basic_sleeper {
     return [this, on](instant at, slack how) noexcept { return system_.block_until(on, at, how); };
   }
 
-  margin_report explained(nanoseconds length, instant now) const noexcept {
-    return {length, planner(wait_kind::plain)
-                        .explain(length, budget_.available(now), budget_.oversubscribed(now))};
-  }
-
   wait_planner& planner(wait_kind kind) noexcept {
     return planners_[static_cast<std::size_t>(kind)];
   }
@@ -497,7 +494,7 @@ class basic_sleeper {
     }
   }
 
-  // Calibrated or not.
+  // Once, calibrated or not.
   void share() noexcept {
     if constexpr (std::is_empty_v<P>) {
       if (++native_waits_ == enough_to_share && process_learned.version() == 0) publish();

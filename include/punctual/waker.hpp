@@ -90,8 +90,10 @@ class basic_waker {
         if (answer.how != native_end::woke || differs(now)) break;
         if (waker_.system_.now(on) >= until) break;
         // The word differed because another thread came or went; else nobody knows why it ended.
-        if (now == seen) answer.how = native_end::spurious;
-        if (now == seen) break;
+        if (now == seen) {
+          answer.how = native_end::spurious;
+          break;
+        }
         seen = now;
       }
       waker_.step();

@@ -258,10 +258,11 @@ class wait_planner {
 
   /// The margin for a wait of this length and why it is so.
   ///
-  /// @param may_spin  What the budget allows now, ns, ≥ 0.
+  /// @param may_spin  What the budget allows now, ns, ≥ 0; by default all of `max_margin`.
   /// @param oversubscribed  Whether it is other threads that bound that.
-  constexpr margin_explanation explain(nanoseconds length, nanoseconds may_spin,
-                                       bool oversubscribed) const noexcept {
+  constexpr margin_explanation explain(nanoseconds length,
+                                       nanoseconds may_spin = nanoseconds::max(),
+                                       bool oversubscribed = false) const noexcept {
     const nanoseconds quantile = overshoot_.quantile(length);
     const nanoseconds may = smaller(may_spin, max_margin_);
     margin_explanation found{
